@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .activations import ACTIVATIONS, written
 from .graph import Graph
 
 EXPORTERS = ("torch", "tf", "paddle")
-ACTIVATIONS = ("Relu", "relu6", "hardswish", "swish", "LeakyRelu", "PRelu", "gelu", "mish", "Elu", "Tanh", "Sigmoid")
 _SPREAD = {"mild": 0.3, "trained": 1.0, "wild": 2.5}
 
 
@@ -32,7 +32,7 @@ class Net:
     size: tuple[int, int] = (32, 32)
     odd: bool = False
     act: str = "Relu"
-    seen: list[str] = field(default_factory=list)
+    forms: dict[str, int] = field(default_factory=dict)
 
     def pick(self, *choices: Any) -> Any:
         """One of the choices."""
@@ -67,6 +67,13 @@ class Net:
         if self.exporter == "tf":
             return self.g.add("Transpose", self.g.input("x", value.transpose(0, 2, 3, 1).copy()), perm=[0, 3, 1, 2])
         return self.g.input("x", value)
+
+    def given(self, outputs: list[str]) -> list[str]:
+        """The outputs; maps that TensorFlow gives have channels last, as its pictures have."""
+        maps = self.exporter == "tf" and self.chance(0.7)
+        return [
+            self.g.add("Transpose", x, perm=[0, 2, 3, 1]) if maps and self.g.values[x].ndim == 4 else x for x in outputs
+        ]
 
     def vectors(self, shape: tuple[int, ...]) -> str:
         """An input without a picture in it."""
@@ -196,35 +203,8 @@ class Net:
         return g.add("Add", *self.pick((y, b), (b, y)))
 
     def activation(self, x: str, kind: str | None) -> str:
-        """A function; what ONNX has no node for, or has late, in the nodes that exporters write."""
-        g = self.g
-        if kind is None:
-            return x
-        if kind == "relu6":
-            return g.add("Clip", x, g.constant(0), g.constant(6))
-        if kind == "hardswish":
-            if self.exporter == "torch":
-                return g.add("HardSwish", x)
-            y = g.add("Clip", g.add("Add", x, g.constant(3)), g.constant(0), g.constant(6))
-            y = g.add("Mul", x, y)
-            return g.add("Div", y, g.constant(6)) if self.exporter == "paddle" else g.add("Mul", y, g.constant(1 / 6))
-        if kind == "swish":
-            return g.add("Mul", x, g.add("Sigmoid", x))
-        if kind == "mish":
-            return g.add("Mul", x, g.add("Tanh", g.add("Softplus", x)))
-        if kind == "gelu" and self.exporter == "tf":
-            y = g.add("Mul", g.add("Pow", x, g.constant(3)), g.constant(0.044715))
-            y = g.add("Tanh", g.add("Mul", g.add("Add", x, y), g.constant(np.sqrt(2 / np.pi))))
-            return g.add("Mul", g.add("Mul", x, g.add("Add", y, g.constant(1))), g.constant(0.5))
-        if kind == "gelu":
-            y = g.add("Add", g.add("Erf", g.add("Div", x, g.constant(np.sqrt(2)))), g.constant(1))
-            return g.add("Mul", g.add("Mul", x, y), g.constant(0.5))
-        if kind == "LeakyRelu":
-            return g.add("LeakyRelu", x, alpha=self.pick(0.01, 0.1, 0.2))
-        if kind == "PRelu":
-            slopes = self.random.standard_normal((self.g.shape(x)[1], *[1] * (g.values[x].ndim - 2))) * 0.3
-            return g.add("PRelu", x, g.constant(slopes))
-        return g.add(kind, x)
+        """A function, in the nodes that this net's exporter writes for it."""
+        return x if kind is None else written(self, x, kind)
 
     def pool(self, x: str, kind: str = "MaxPool", kernel: int = 2, stride: int = 2, ceil: int = 0) -> str:
         """A pooling; windows larger than their stride reach over the border."""
@@ -271,8 +251,17 @@ class Net:
             how["coordinate_transformation_mode"] = self.pick("half_pixel", "align_corners", "asymmetric")
         if self.chance(0.5):
             return g.add("Resize", x, "", g.constant([1, 1, factor, factor]), **how)
-        n, c, h, w = g.shape(x)
-        return g.add("Resize", x, "", "", g.constant([n, c, h * factor, w * factor], np.int64), **how)
+        h, w = g.shape(x)[2:]
+        return g.add("Resize", x, "", "", self.sizes(x, h * factor, w * factor), **how)
+
+    def sizes(self, x: str, *size: int) -> str:
+        """The sizes of a map like this one with other rows and columns; batch and channels may be read from it."""
+        g = self.g
+        if self.exporter == "torch" and self.chance(0.6):
+            zero, two = (g.constant([each], np.int64) for each in (0, 2))
+            first = g.add("Slice", g.add("Shape", x), zero, two, zero)
+            return g.add("Concat", first, g.constant(size, np.int64), axis=0)
+        return g.constant([*g.shape(x)[:2], *size], np.int64)
 
     def slice(self, x: str, start: int, end: int, axis: int = 1, step: int = 1) -> str:
         """A part of an axis."""
@@ -297,6 +286,25 @@ class Net:
         variance = g.add("ReduceMean", g.add("Pow", low, g.constant(2)), axes=[-1])
         deviation = g.add("Sqrt", g.add("Add", variance, g.constant(self.pick(1e-5, 1e-6))))
         return g.add("Add", g.add("Mul", g.add("Div", low, deviation), scale), bias)
+
+    def group_norm(self, x: str, groups: int) -> str:
+        """A norm over groups of channels: PyTorch's as the instance norm of a reshape, TensorFlow's by its formula."""
+        g, (n, c, h, w) = self.g, self.g.shape(x)
+        scale = g.constant(np.exp(self.random.standard_normal((c, 1, 1)) * self.spread * 0.3))
+        bias = g.constant(self.random.standard_normal((c, 1, 1)) * 0.3)
+        if self.exporter == "tf":
+            y = g.add("Reshape", g.add("Transpose", x, perm=[0, 2, 3, 1]), g.constant([n, h, w, groups, -1], np.int64))
+            low = g.add("Sub", y, g.add("ReduceMean", y, axes=[1, 2, 4]))
+            variance = g.add("ReduceMean", g.add("Mul", low, low), axes=[1, 2, 4])
+            deviation = g.add("Sqrt", g.add("Add", variance, g.constant(1e-3)))
+            y = g.add("Reshape", g.add("Div", low, deviation), g.constant([n, h, w, c], np.int64))
+            y = g.add("Transpose", y, perm=[0, 3, 1, 2])
+        else:
+            ones = (g.constant(np.full(groups, each)) for each in (1.0, 0.0))
+            y = g.add("InstanceNormalization", self.reshape(x, [0, groups, -1]), *ones, epsilon=self.pick(1e-5, 1e-6))
+            read = self.chance(0.6)
+            y = g.add("Reshape", y, g.add("Shape", x) if read else g.constant([n, c, h, w], np.int64))
+        return g.add("Add", g.add("Mul", y, scale), bias)
 
     def softmax(self, x: str, axis: int = -1) -> str:
         """Shares of an axis."""

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import onnx
 
-from . import attention, branches, classifiers, detectors, mobile, pictures, sequences, tokens
+from . import attention, branches, chosen, classifiers, detectors, mobile, pictures, sequences, tokens, warped
 from .blocks import Net, drawn_net
 from .graph import valid
 from .shrink import Sample
@@ -17,7 +17,7 @@ from .sizes import enlarged
 
 FAMILIES: dict[str, Callable[[Net], list[str]]] = {
     family.__name__: family
-    for module in (classifiers, branches, mobile, detectors, pictures, tokens, attention, sequences)
+    for module in (classifiers, branches, mobile, detectors, chosen, pictures, warped, tokens, attention, sequences)
     for family in module.FAMILIES
 }
 SIZES = (
@@ -77,7 +77,7 @@ def drawn(seed: int, family: str | None = None, chip: str | None = None, modes: 
     large = random.random() < _LARGE_SHARE
     size, factor = LARGE[int(random.integers(len(LARGE)))] if large else ((), 1)
     net = drawn_net(random, (size,) if large else SIZES, (1,) if large else BATCHES)
-    net.g.outputs = FAMILIES[name](net)
+    net.g.outputs = net.given(FAMILIES[name](net))
     inputs = net.g.inputs
     data = {key: np.concatenate([value, np.flip(value, -1)]) for key, value in inputs.items()}
     sample = Sample(net.g.model(), data)

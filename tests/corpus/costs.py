@@ -86,7 +86,7 @@ def twice_the_batch(trial: Trial) -> None:
     once = trial.timing
     if once.seconds < LEAST:
         raise NotAskedError("starts of commands are most of the time")
-    twice = timing_of(trial.doubled)
+    twice = timing_of(trial.of_twice)
     if twice.cycles > TWICE * once.cycles:
         by = _grown(once, twice)
         text = f"{once.cycles:,} cycles, twice the batch {twice.cycles:,}: {twice.cycles / once.cycles:.2f} times; {by}"

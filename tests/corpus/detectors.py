@@ -42,9 +42,8 @@ def _above(net: Net, x: str, fine: str) -> str:
     size = net.g.shape(fine)[2:]
     if net.g.shape(x)[2] * 2 == size[0] and net.g.shape(x)[3] * 2 == size[1]:
         return net.upsample(x)
-    n, c = net.g.shape(x)[:2]
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return net.g.add("Resize", x, "", "", net.g.constant([n, c, *size], np.int64), **how)
+    return net.g.add("Resize", x, "", "", net.sizes(x, *size), **how)
 
 
 def _neck(net: Net, maps: list[str]) -> list[str]:

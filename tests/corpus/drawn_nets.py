@@ -23,7 +23,7 @@ def trial(family: str, turn: int) -> Trial:
     number = NAMES.index(family)
     random = np.random.default_rng(1000 * turn + number)
     net = drawn_net(random, (SIZES[(number + turn) % len(SIZES)],), (1, 1, 2, 3))
-    net.g.outputs = FAMILIES[family](net)
+    net.g.outputs = net.given(FAMILIES[family](net))
     batch = net.g.inputs
     data = {key: np.concatenate([value, np.flip(value, -1)]) for key, value in batch.items()}
     return Trial(net.g.model(), data, batch, *MODES[(number + 3 * turn) % len(MODES)], level=(number + turn) % 3)

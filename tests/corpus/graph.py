@@ -66,6 +66,13 @@ class Graph:
     def _model(self, graph: onnx.GraphProto) -> onnx.ModelProto:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION)
 
+    def _result(self, name: str) -> onnx.ValueInfoProto:
+        """What is said of an output: its shape, unless how many rows it has depends on values."""
+        info = value_info(name, self.values[name])
+        if any(node.op_type == "NonMaxSuppression" and name in node.output for node in self.nodes):
+            info.type.tensor_type.shape.dim[0].dim_param = "count"
+        return info
+
     def model(self) -> onnx.ModelProto:
         """The network, without nodes and constants that no output needs."""
         needed, kept = set(self.outputs), []
@@ -77,7 +84,7 @@ class Graph:
             kept[::-1],
             "corpus",
             [value_info(name, value) for name, value in self.inputs.items()],
-            [value_info(name, self.values[name]) for name in self.outputs],
+            [self._result(name) for name in self.outputs],
             [numpy_helper.from_array(value, name) for name, value in self.constants.items() if name in needed],
         )
         return self._model(graph)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .blocks import Net
+from .tokens import attention
 
 
 def unet(net: Net) -> list[str]:
@@ -34,7 +35,7 @@ def deeplab(net: Net) -> list[str]:
     size = g.shape(x)
     y = net.conv(net.mean(x), width, 1)
     how = {"mode": net.pick("nearest", "linear"), "coordinate_transformation_mode": "asymmetric"}
-    parts.append(g.add("Resize", y, "", "", g.constant([size[0], width, *size[2:]], np.int64), **how))
+    parts.append(g.add("Resize", y, "", "", net.sizes(y, *size[2:]), **how))
     x = net.conv(g.add("Concat", *parts, axis=1), width, 1)
     x = net.conv(x, net.count(2, 6), 1, act=None, norm=False)
     x = net.upsample(x, net.pick(2, 4), "linear")
@@ -51,8 +52,9 @@ def pyramid_pool(net: Net) -> list[str]:
             continue
         y = g.add("AveragePool", x, kernel_shape=[h // factor, w // factor], strides=[h // factor, w // factor])
         y = net.conv(y, net.width(6), 1)
-        sizes = g.constant([*g.shape(y)[:2], h, w], np.int64)
-        parts.append(g.add("Resize", y, "", "", sizes, mode="linear", coordinate_transformation_mode="half_pixel"))
+        parts.append(
+            g.add("Resize", y, "", "", net.sizes(y, h, w), mode="linear", coordinate_transformation_mode="half_pixel")
+        )
     x = g.add("Concat", *parts, axis=1) if len(parts) > 1 else x
     return [net.conv(x, net.count(2, 5), 3, act=None, norm=False)]
 
@@ -88,4 +90,43 @@ def generator(net: Net) -> list[str]:
     return [net.conv(x, 3, 3, act="Tanh", norm=False)]
 
 
-FAMILIES = (unet, deeplab, pyramid_pool, super_resolution, generator)
+def _normed_block(net: Net, x: str, out: int, time: str, groups: int) -> str:
+    """Norms of groups before each window, a vector of the time between them."""
+    g = net.g
+    y = net.conv(net.activation(net.group_norm(x, groups), "swish"), out, act=None, norm=False)
+    moved = g.add("Unsqueeze", net.dense(time, out), g.constant([2, 3], int))
+    y = net.activation(net.group_norm(g.add("Add", y, moved), groups), "swish")
+    y = net.conv(y, out, act=None, norm=False)
+    return g.add("Add", x if net.channels(x) == out else net.conv(x, out, 1, act=None, norm=False), y)
+
+
+def diffusion(net: Net) -> list[str]:
+    """A U-Net that removes noise: group norms, a time as waves, attention of the places of the smallest map."""
+    g, groups = net.g, net.pick(2, 4, 8)
+    width = groups * net.pick(2, 4)
+    image = net.image(net.pick(3, 4))
+    step = g.input("step", net.random.uniform(0, 999, (net.batch, 1)).astype(np.float32))
+    angles = g.add("Mul", step, g.constant(10000.0 ** -(np.arange(width // 2) / (width // 2))[None]))
+    time = g.add("Concat", g.add("Sin", angles), g.add("Cos", angles), axis=1)
+    time = net.activation(net.dense(net.activation(net.dense(time, 2 * width), "swish"), 2 * width), "swish")
+    x, skips = net.conv(image, width, act=None, norm=False), []
+    h, w = (size // 4 * 4 for size in g.shape(x)[2:])
+    x = net.slice(net.slice(x, 0, h, 2), 0, w, 3)
+    for level in range(net.count(1, 2)):
+        x = _normed_block(net, x, width << level, time, groups)
+        skips.append(x)
+        x = net.conv(x, width << level, 3, 2, act=None, norm=False)
+    c, h, w = g.shape(x)[1:]
+    y = g.add("Transpose", net.reshape(net.group_norm(x, groups), [0, c, h * w]), perm=[0, 2, 1])
+    y = g.add("Transpose", attention(net, y, net.pick(1, 2))[0], perm=[0, 2, 1])
+    x = _normed_block(net, g.add("Add", x, net.reshape(y, [0, c, h, w])), c, time, groups)
+    for skip in reversed(skips):
+        x = net.conv(net.upsample(x), net.channels(x), act=None, norm=False)
+        h, w = g.shape(skip)[2:]
+        x = g.add("Concat", net.slice(net.slice(x, 0, h, 2), 0, w, 3), skip, axis=1)
+        x = _normed_block(net, x, net.channels(skip), time, groups)
+    x = net.activation(net.group_norm(x, groups), "swish")
+    return [net.conv(x, net.channels(image), act=None, norm=False)]
+
+
+FAMILIES = (unet, deeplab, pyramid_pool, super_resolution, generator, diffusion)

@@ -21,8 +21,8 @@ def crnn(net: Net) -> list[str]:
     b = g.constant(net.random.standard_normal((ways, 2 * gates)) * 0.3)
     more = {"linear_before_reset": 1} if kind == "GRU" else {}
     y = g.add(kind, x, w, r, b, hidden_size=hidden, direction=("forward", "bidirectional")[ways - 1], **more)
-    t, _, n, _ = g.shape(y)
-    y = net.reshape(g.add("Transpose", y, perm=[0, 2, 1, 3]), [t, n, ways * hidden])
+    t = g.shape(y)[0]
+    y = net.reshape(g.add("Transpose", y, perm=[0, 2, 1, 3]), [t, -1, ways * hidden])
     return [net.softmax(net.dense(y, net.width(12)))]
 
 

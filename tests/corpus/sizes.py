@@ -75,11 +75,17 @@ def _constants_fitted(own: onnx.ModelProto, model: onnx.ModelProto) -> bool:
     batches = tuple(model.graph.input[0].type.tensor_type.shape.dim[0].dim_value for model in (own, model))
     _forget_shapes(model)
     after = known_shapes(model)
+    joined = {node.output[0]: node for node in model.graph.node if node.op_type == "Concat"}
     for number, node in enumerate(model.graph.node):
         at = _SHAPED.get(node.op_type, len(node.input))
-        if at >= len(node.input) or node.input[at] not in fixed or node.output[0] not in before:
+        if at >= len(node.input) or node.output[0] not in before:
             continue
-        source, said = node.input[0], fixed[node.input[at]]
+        holder = node
+        if node.op_type == "Resize" and node.input[at] in joined:  # batch and channels are read from the map
+            holder, at = joined[node.input[at]], -1
+        if holder.input[at] not in fixed:
+            continue
+        source, said = node.input[0], fixed[holder.input[at]]
         if source not in fixed and not (source in before and source in after):
             return False
         olds = before.get(source, ())
@@ -87,10 +93,10 @@ def _constants_fitted(own: onnx.ModelProto, model: onnx.ModelProto) -> bool:
         new = _new_shape(node.op_type, olds, whole, after.get(source, ()), batches, source in fixed, free)
         if new is None:
             return False
-        value = np.array([old if old <= 0 else size for old, size in zip(said, new)], said.dtype)
+        value = np.array([old if old <= 0 else size for old, size in zip(said, new[-len(said) :])], said.dtype)
         if list(value) != list(said):
-            node.input[at] = f"{node.input[at]}_{number}"
-            model.graph.initializer.append(numpy_helper.from_array(value, node.input[at]))
+            holder.input[at] = f"{holder.input[at]}_{number}"
+            model.graph.initializer.append(numpy_helper.from_array(value, holder.input[at]))
             after = known_shapes(model)
     return True
 

@@ -13,8 +13,26 @@ def _heads(net: Net, x: str, heads: int) -> str:
     return net.g.add("Transpose", net.reshape(x, [0, t, heads, c // heads]), perm=[0, 2, 1, 3])
 
 
-def attention(net: Net, x: str, heads: int, mask: str = "", past: tuple[str, ...] = ()) -> tuple[str, list[str]]:
-    """Attention to oneself (and to keys and values of before); gives also all keys and values."""
+def _scores(net: Net, q: str, k: str) -> str:
+    """Products of queries and keys; PyTorch's one operator for it takes a part of the scale to each, from a shape."""
+    g, scale = net.g, net.g.shape(q)[-1] ** 0.5
+    if net.exporter == "torch" and net.chance(0.5):
+        last = g.add("Slice", g.add("Shape", q), g.constant([-1], int), g.constant([2**63 - 1], int))
+        root = g.add("Sqrt", g.add("Div", g.constant([1]), g.add("Sqrt", g.add("Cast", last, to=1))))
+        k = g.add("Transpose", k, perm=[0, 1, 3, 2])
+        return g.add("MatMul", g.add("Mul", q, root), g.add("Mul", k, root))
+    scores = g.add("MatMul", q, g.add("Transpose", k, perm=[0, 1, 3, 2]))
+    return g.add("Div", scores, g.constant(scale)) if net.chance(0.5) else g.add("Mul", scores, g.constant(1 / scale))
+
+
+def attention(
+    net: Net, x: str, heads: int, bias: str = "", windows: str = "", past: tuple[str, ...] = ()
+) -> tuple[str, list[str]]:
+    """Attention to oneself (and to keys and values of before); gives also all keys and values.
+
+    bias: what is added to scores [n, heads, t, t + past]. windows: what is added to those of each window of a picture,
+    [1, windows, 1, t, t].
+    """
     g, (_n, t, c) = net.g, net.g.shape(x)
     if net.chance(0.4):
         q, k, v = (_heads(net, each, heads) for each in net.split(net.dense(x, 3 * c), [c, c, c], axis=2))
@@ -22,10 +40,12 @@ def attention(net: Net, x: str, heads: int, mask: str = "", past: tuple[str, ...
         q, k, v = (_heads(net, net.dense(x, c), heads) for _ in range(3))
     if past:
         k, v = (g.add("Concat", old, new, axis=2) for old, new in zip(past, (k, v)))
-    scores = g.add("MatMul", q, g.add("Transpose", k, perm=[0, 1, 3, 2]))
-    scale = (c // heads) ** 0.5
-    scores = g.add("Div", scores, g.constant(scale)) if net.chance(0.5) else g.add("Mul", scores, g.constant(1 / scale))
-    scores = g.add("Add", scores, mask) if mask else scores
+    scores = _scores(net, q, k)
+    scores = g.add("Add", scores, bias) if bias else scores
+    if windows:  # each window of a picture hides others of its places
+        shape = g.shape(scores)
+        apart = net.reshape(scores, [-1, *g.shape(windows)[1:2], *shape[1:]])
+        scores = net.reshape(g.add("Add", apart, windows), [-1, *shape[1:]])
     y = g.add("Transpose", g.add("MatMul", net.softmax(scores), v), perm=[0, 2, 1, 3])
     return net.dense(net.reshape(y, [0, t, c]), c), [k, v]
 
@@ -78,19 +98,27 @@ def swin(net: Net) -> list[str]:
         x = net.reshape(x, [n, count, side, count, side, c])
         x = net.reshape(g.add("Transpose", x, perm=[0, 1, 3, 2, 4, 5]), [-1, side * side, c])
         bias = g.constant(net.random.standard_normal((1, heads, side**2, side**2)) * 0.5)
-        x, _kept = attention(net, x, heads, mask=bias)
+        x, _kept = attention(net, x, heads, bias, _hidden(net, count, side, shift) if shift else "")
         x = g.add("Transpose", net.reshape(x, [n, count, count, side, side, c]), perm=[0, 1, 3, 2, 4, 5])
         x = g.add("Add", whole, _rolled(net, net.reshape(x, [n, count * side, count * side, c]), -shift))
         x = g.add("Add", x, net.dense(net.activation(net.dense(net.layer_norm(x), 2 * c), "gelu"), c))
     return [net.dense(g.add("ReduceMean", x, axes=[1, 2], keepdims=0), 10)]
 
 
+def _hidden(net: Net, count: int, side: int, shift: int) -> str:
+    """-100 where two places of a window were not beside each other before the roll: [1, windows, 1, t, t]."""
+    parts = np.zeros(count * side, int)
+    parts[-side:], parts[-shift:] = 1, 2
+    areas = (3 * parts[:, None] + parts).reshape(count, side, count, side).transpose(0, 2, 1, 3).reshape(-1, side**2)
+    return net.g.constant(np.where(areas[:, :, None] == areas[:, None], 0, -100)[None, :, None])
+
+
 def _rolled(net: Net, x: str, shift: int) -> str:
-    """Rows and columns moved around, `shift` of them."""
+    """Rows and columns moved around, `shift` of them; to PyTorch an end is the largest number."""
     for axis in (1, 2) if shift else ():
         size = net.g.shape(x)[axis]
-        at = shift % size
-        x = net.g.add("Concat", net.slice(x, at, size, axis), net.slice(x, 0, at, axis), axis=axis)
+        at, end = shift % size, 2**63 - 1 if net.exporter == "torch" else size
+        x = net.g.add("Concat", net.slice(x, at, end, axis), net.slice(x, 0, at, axis), axis=axis)
     return x
 
 
@@ -106,7 +134,7 @@ def bert(net: Net) -> list[str]:
         given = g.input("mask", (net.random.random((net.batch, 1, 1, t)) < 0.8).astype(np.float32))
         mask = g.add("Mul", g.add("Sub", g.constant(1), given), g.constant(-10000))
     for _ in range(net.count(1, 3)):
-        x, _kept = block(net, x, heads, after=True, mask=mask)
+        x, _kept = block(net, x, heads, after=True, bias=mask)
     return [net.dense(g.add("Gather", x, g.constant(0, int), axis=1), 2) if net.chance(0.5) else net.dense(x, 5)]
 
 

@@ -23,6 +23,8 @@ from bmcompiler.runtime.session import _to_device
 from bmcompiler.target import Target, find_target
 
 from .graph import run_onnx
+from .shrink import Sample
+from .sizes import resized
 
 SIMULATED = 25.0
 """Seconds that simulator and `evaluate` may be expected to take; what takes longer is compiled and timed only."""
@@ -97,6 +99,18 @@ class Trial:
             return self.compiled_anew(shapes=twice, check="never")
         except bmcompiler.errors.ShapeError as error:
             raise NotAskedError("the batch is fixed inside") from error
+
+    @property
+    def of_twice(self) -> Result:
+        """The program for twice the batch, whose constants say so where the batch stands in them."""
+        try:
+            return self.doubled
+        except NotAskedError:
+            shapes = {i.name: (2 * d[0], *d[1:]) for i, d in zip(self.model.graph.input, self.shapes)}
+            larger = resized(Sample(self.model, self.data), shapes)
+            if larger is None:
+                raise
+            return self.of(larger.model, larger.data).compiled_anew(check="never")
 
     @cached_property
     def timing(self) -> Timing:
