@@ -124,7 +124,8 @@ def compile_ir(module: Module, options: ModuleOptions) -> Result:
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
     """One model with a program per reader; what a reader gives is changed."""
     target = find_target(options.target, options.timing_profile)
-    need_own(options.target, options.timing_profile)
+    if options.timing_profile is not None:
+        need_own(options.target, options.timing_profile)
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
@@ -140,9 +141,10 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         from bmcompiler.files.mlir import save_module
 
         save_module(modules[0], Path(options.save_ir))
-    if check.found is not None:
-        timing.append(("compare with float", check.found.seconds))
-        ctx.notes += [f"warning: {text}" for text in check.found.warnings]
+    accuracy = None if check is None else check.found
+    if accuracy is not None:
+        timing.append(("compare with float", accuracy.seconds))
+        ctx.notes += [f"warning: {text}" for text in accuracy.warnings]
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
     compiled.model.producer = producer(options, precision)
@@ -155,7 +157,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         ctx.notes,
         timing,
         compiled.groups,
-        check.found,
+        accuracy,
         precision,
         readers[0],
         checked,
@@ -203,7 +205,9 @@ def producer(options: ModuleOptions, precision: str) -> str:
     return ", ".join([f"bmcompiler {version()}", *parts])
 
 
-def _accuracy_check(target: Target, ctx: PassContext, pipeline: Pipeline) -> AccuracyCheck:
+def _accuracy_check(target: Target, ctx: PassContext, pipeline: Pipeline) -> AccuracyCheck | None:
+    if ctx.data is None:
+        return None
     from bmcompiler.accuracy.check import AccuracyCheck
 
     return AccuracyCheck(target, ctx, pipeline)
@@ -216,7 +220,7 @@ def _lowered(
     ctx: PassContext,
     timing: list[tuple[str, float]],
     file: Path_ | None,
-    check: AccuracyCheck,
+    check: AccuracyCheck | None,
 ) -> Module:
     """One input shape: read the net and run the passes. The first shape's thresholds serve the others."""
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The contract between the compiler and a chip (DESIGN of the project: ARCHITECTURE.md, "A chip").
+"""The contract between the compiler and a chip (backends/README.md, "A new chip").
 
 A target is found by name through the entry point group `bmcompiler.targets`. It brings chip facts, kernels, and a way
 to turn legal IR into a model file; passes, the tiler, reports and the driver know nothing else about a chip.

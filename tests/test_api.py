@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,9 +16,11 @@ import pytest
 
 import bmcompiler
 from bmcompiler.bmodel import load
+from bmcompiler.cli.compile import cli
 from bmcompiler.errors import BMError, RuntimeUseError, UnknownOptionError, UsageError
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
+from bmcompiler.options import ModuleOptions, Options
 from bmcompiler.runtime import Session
 
 SAMPLES = np.random.default_rng(1).standard_normal((32, 4, 8, 8)).astype(np.float32)
@@ -122,6 +126,14 @@ def test_public_functions_are_typed_without_any() -> None:
             assert isinstance(annotation, str), f"{function.__qualname__} has an argument without type"
             names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
             assert "Any" not in names, f"{function.__qualname__}: {annotation}"
+
+
+def test_an_option_is_said_and_can_be_given_wherever_networks_are_compiled() -> None:
+    names = {each.name for each in fields(Options)}
+    of_commands = {each.name for each in cli.params}
+    assert names - of_commands == {"log", "pool", "progress"}, "an option of bmnet-compile"
+    for said in (bmcompiler.compile.__doc__, f"{ModuleOptions.__doc__} {Options.__doc__}"):
+        assert not [name for name in names if not re.search(rf"^ +{name}: ", str(said), re.MULTILINE)]
 
 
 @pytest.mark.slow

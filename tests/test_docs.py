@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -75,3 +76,39 @@ def test_the_demo_ends_as_the_readme_says(tmp_path: Path) -> None:
 def test_every_page_has_its_place_in_the_site() -> None:
     named = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     assert {page.name for page in ROOT.glob("docs/*.md")} <= named
+
+
+CODE = ("bmcompiler", "frontends", "passes", "backends", "runtime")
+ROOMS = sorted(path for folder in CODE for path in ROOT.glob(f"{folder}/**/README.md"))
+"""Pages about the code, which say where things are."""
+
+
+def places_of(page: Path, name: str) -> list[Path]:
+    """Where a path in a page may lead: from its folder, those above it, and the core; CAPITALS stand for any name."""
+    pattern = re.sub(r"\b[A-Z]{4,}\b", "*", name.rstrip("/"))
+    above = [each for each in page.parents if each.is_relative_to(ROOT)]
+    return [found for start in (*above, ROOT / "bmcompiler") for found in start.glob(pattern)]
+
+
+@cache
+def words_of_the_code() -> set[str]:
+    files = [path for folder in (*CODE, "tools", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    files += [ROOT / "pyproject.toml", ROOT / "Makefile", *(ROOT / "bmcompiler").rglob("*.fbs")]
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    return {word for text in texts for word in re.findall(r"[\w-]+", text)}
+
+
+@pytest.mark.parametrize("page", [ROOT / "ARCHITECTURE.md", *ROOMS], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_files_and_names_in_pages_about_the_code_exist(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    quoted = [each.replace("\n", " ") for each in re.findall(r"`([^`]+)`", prose)]
+    paths = {each for each in quoted if re.fullmatch(r"[\w*./-]+", each) and ("/" in each or each.endswith(".py"))}
+    missing = [each for each in paths if not places_of(page, each)]
+    names = {
+        word
+        for each in set(quoted) - paths
+        for word in re.findall(r"(?<![\w-])[A-Za-z][\w-]*", each)
+        if not word.isupper() and not each.startswith("pytest ")
+    }
+    missing += sorted(names - words_of_the_code())
+    assert not missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -66,6 +67,23 @@ def test_every_pass_has_a_row_of_a_chip_or_of_a_pass_made_of_others() -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_passes_are_found_by_the_name_they_have(name: str) -> None:
     assert find_pass(name).name == name
+
+
+def test_every_pass_of_the_tree_can_be_named() -> None:
+    """A class of the rooms of passes that runs on a module is registered, if it is no base of others."""
+    root = Path(__file__).resolve().parent.parent
+    rooms = [root / "passes", *(root / "backends" / home / "passes" for home in ("bm1684", "bm1880", "dv"))]
+    named = {
+        each.value.value
+        for path in (path for room in rooms for path in room.rglob("*.py"))
+        for cls in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(cls, ast.ClassDef) and any(ast.unparse(base).endswith("Pass") for base in cls.bases)
+        for each in cls.body
+        if isinstance(each, ast.Assign)
+        and isinstance(each.value, ast.Constant)
+        and ast.unparse(each.targets[0]) == "name"
+    }
+    assert named == set(BUILT_IN), "its line under bmcompiler.passes in pyproject.toml"
 
 
 @pytest.mark.parametrize("chip", CHIPS)

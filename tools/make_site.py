@@ -1,4 +1,5 @@
-"""The documentation as a site (`make site`): README as its first page, docs/, the other pages of the root, the API.
+"""The documentation as a site (`make site`): README as its first page, docs/, the other pages of the root, the pages of
+rooms where they lie, the API.
 
 python tools/make_site.py
 
@@ -20,6 +21,7 @@ PAGES = ROOT / "build" / "site-pages"
 FROM_ROOT = {"README.md": "index.md"} | {
     name: name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SUPPORTED_OPS.md", "CHANGELOG.md")
 }
+CODE = ("bmcompiler", "frontends", "passes", "backends", "runtime")
 BESIDE = ("filter.js", "site.css", "found.jpg")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
@@ -29,6 +31,8 @@ def place(path: Path) -> str | None:
     name = path.relative_to(ROOT).as_posix()
     if name in FROM_ROOT:
         return FROM_ROOT[name]
+    if path.name == "README.md" and name.split("/")[0] in CODE:
+        return name
     return path.name if path.parent == ROOT / "docs" and path.suffix == ".md" else None
 
 
@@ -41,7 +45,10 @@ def rewritten(page: Path) -> str:
             return found[0]
         name, _, anchor = target.partition("#")
         there = place((page.parent / name).resolve())
-        return text if there is None else f"[{text}]({there}{'#' + anchor if anchor else ''})"
+        if there is None:
+            return text
+        way = os.path.relpath(there, Path(str(place(page))).parent)
+        return f"[{text}]({way}{'#' + anchor if anchor else ''})"
 
     return _LINK.sub(link, page.read_text(encoding="utf-8"))
 
@@ -50,8 +57,11 @@ def gather() -> None:
     """Copy all pages."""
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir(parents=True)
-    for page in [*(ROOT / name for name in FROM_ROOT), *sorted((ROOT / "docs").glob("*.md"))]:
-        (PAGES / str(place(page))).write_text(rewritten(page), encoding="utf-8")
+    rooms = [page for folder in CODE for page in sorted((ROOT / folder).rglob("README.md"))]
+    for page in [*(ROOT / name for name in FROM_ROOT), *sorted((ROOT / "docs").glob("*.md")), *rooms]:
+        target = PAGES / str(place(page))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(rewritten(page), encoding="utf-8")
     for name in BESIDE:
         shutil.copy(ROOT / "docs" / name, PAGES)
 

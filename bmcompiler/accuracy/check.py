@@ -74,7 +74,7 @@ class AccuracyCheck:
         self._last = pipeline.passes[lossy[-1]] if lossy else None
 
     def __call__(self, done: Pass, module: Module) -> None:
-        if self.ctx.data is None or self.found is not None:
+        if self.found is not None:
             return
         if done is self._before:
             self._real = copy_module(module)

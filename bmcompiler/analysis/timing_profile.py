@@ -54,9 +54,7 @@ def profile_for(target: str, settings: Iterable[str]) -> Any | None:
 
 
 def need_own(target: str, profile: object) -> None:
-    """Raise UsageError for a profile that is not one of the target's timing model; None is the chip's own."""
-    if profile is None:
-        return
+    """Raise UsageError for a profile that is not one of the target's timing model."""
     loader = entry_points("bmcompiler.timing_profiles").get(target)
     if loader is None:
         raise UsageError(f"the timing model of {target} has no parameters", remedy="leave out timing_profile")

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.conditions import A_CHIP, NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value
+from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value, erase_dead
 from bmcompiler.ir.keys import LARGE, WIDE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
@@ -79,6 +79,7 @@ class _Halves(Rules):
                 self.kept += 1
         for index, (value, dtype) in enumerate(zip(self._function.returned, wanted)):
             end.set_operand(index, self._as(value, dtype, end))
+        erase_dead(self._function)  # weights that are read in f16 now
 
     def _fits(self, op: TensorOp) -> bool:
         """Rules 1 and 2, as far as the target does not decide."""
