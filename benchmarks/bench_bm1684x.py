@@ -18,7 +18,7 @@ from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.chip import align_up
 from bmcompiler.numeric.fused import fused_product
 from bmcompiler.numeric.halves import FP16
-from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.cube.conv import group_sizes
 
 SHAPES = ((64, 64, 56, 3), (128, 128, 28, 3), (256, 128, 28, 1), (256, 256, 14, 3), (512, 512, 7, 3), (64, 256, 28, 1))
@@ -45,13 +45,13 @@ def convolution(precision: Precision, shape: tuple[int, int, int, int], fast: bo
     weights = -(-inputs // CHIP.lanes) * align_up(size * size * item, CHIP.alignment)
     row = align_up(inputs, group) * window * window * item
     target = weights + align_up(-(-outputs // CHIP.lanes) * row, CHIP.alignment)
-    machine, rng = Machine(), np.random.default_rng(0)
+    memories, rng = Memories(), np.random.default_rng(0)
     if precision == Precision.INT8:
-        machine.local.bytes[...] = rng.integers(0, 256, machine.local.bytes.shape, np.uint8)
+        memories.local.bytes[...] = rng.integers(0, 256, memories.local.bytes.shape, np.uint8)
     else:
         dtype = np.float16 if precision == Precision.FP16 else np.float32
         numbers = rng.standard_normal((CHIP.lanes, CHIP.lmem_size // item)).astype(dtype)
-        machine.local.bytes[...] = numbers.view(np.uint8)
+        memories.local.bytes[...] = numbers.view(np.uint8)
     pads = {f"opd0_{side}_pad": window // 2 for side in ("up", "dn", "lf", "rt")}
     sizes = {"res0_n": 1, "res0_c": outputs, "opd0_c": inputs}
     sizes |= {f"{name}_{axis}": size for name in ("res0", "opd0") for axis in "hw"} | {
@@ -67,7 +67,7 @@ def convolution(precision: Precision, shape: tuple[int, int, int, int], fast: bo
             **sizes,
         }
     )
-    return compile_plan([CommandGroup(command, b"")], machine, fast=fast).run
+    return compile_plan([CommandGroup(command, b"")], memories, fast=fast).run
 
 
 def sgemm(shape: tuple[int, int, int, int]) -> Callable[[], object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.static_tables import static_memory
 from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner, ProgramPlace
-from bmcompiler.runtime.simulator.bm1684x import Machine, Relocation, compile_plan
-from bmcompiler.runtime.simulator.bm1684x.machine import local_memory
+from bmcompiler.runtime.simulator.bm1684x import Memories, Relocation, compile_plan
+from bmcompiler.runtime.simulator.bm1684x.memories import local_memory
 from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
 
 
@@ -20,7 +20,7 @@ class Bm1684xDevice(Bm168xDevice):
         return local_memory(poisoned=True)
 
     def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
-        machine = Machine(memory, local=local)
-        machine.static[...] = static_memory()
+        memories = Memories(memory, local=local)
+        memories.static[...] = static_memory()
         relocation = Relocation(place.neuron_start, place.coefficients, place.neuron)
-        return lambda groups: compile_plan(groups, machine, relocation, fast=self.fast).run
+        return lambda groups: compile_plan(groups, memories, relocation, fast=self.fast).run

@@ -24,7 +24,7 @@ from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
-from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
 _STEP = 512  # transfers from multiples of it are the fastest
@@ -49,9 +49,9 @@ class KernelDevice:
 
     def __init__(self, global_bytes: int = 1 << 26) -> None:
         self._global = np.zeros(global_bytes, np.uint8)
-        self._machine = Machine()
-        self._machine.static[...] = static_memory()
-        self._machine.globals.map(CHIP.global_base, self._global)
+        self._memories = Memories()
+        self._memories.static[...] = static_memory()
+        self._memories.globals.map(CHIP.global_base, self._global)
         self._taken = 0
 
     def malloc(self, size: int) -> int:
@@ -94,11 +94,11 @@ class KernelDevice:
         lane, offset = divmod(address, CHIP.lmem_size)
         steps = aligned(lane, size, dtype) if strides is None else dim4(*strides)
         n, c, h, w = (step * kind.itemsize for step in steps)
-        return self._machine.local.tensor(lane, offset, size, (n, c, h, w), kind).read().copy()
+        return self._memories.local.tensor(lane, offset, size, (n, c, h, w), kind).read().copy()
 
     def launch(self, program: Program) -> None:
         """Run what a kernel issued. Raises SimulatorError for what the chip refuses; names the command."""
-        compile_plan(program.groups, self._machine).run()
+        compile_plan(program.groups, self._memories).run()
 
     def analyze(self, program: Program) -> StageAnalysis:
         """Its `timing()` by a model of the chip, `races()` between commands that no wait orders, and `trace()`.

@@ -64,7 +64,7 @@ class Bm168xDevice(Device):
 
     @abstractmethod
     def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
-        """A machine with these memories, as what decodes groups for it."""
+        """These memories, as what decodes groups for it."""
 
     def load(self, model: BModel) -> list[LoadedProgram]:
         if not isinstance(model, Bm168xModel) or model.target != self.chip:

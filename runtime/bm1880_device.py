@@ -7,7 +7,7 @@ from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime.devices import Device, LoadedProgram
 from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
-from bmcompiler.runtime.simulator.bm1880.memory import LocalMemory, Machine
+from bmcompiler.runtime.simulator.bm1880.memory import LocalMemory, Memories
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 
 FIRST_ADDRESS = 0x2800000
@@ -36,5 +36,5 @@ class Bm1880Program(SimulatedProgram[LocalMemory]):
 
     def prepare(self, neuron: Bytes) -> list[Step]:
         memory, weight_base, neuron_base = self.mapped(neuron, FIRST_ADDRESS)
-        plan = compile_plan(self._cmdbuf, Machine(memory, self.chip.local), neuron_base, weight_base)
+        plan = compile_plan(self._cmdbuf, Memories(memory, self.chip.local), neuron_base, weight_base)
         return [plan.run]

@@ -21,7 +21,7 @@ from bmcompiler.runtime.bm1880_device import FIRST_ADDRESS
 from bmcompiler.runtime.bmruntime_prototypes import DECLARATIONS, UNSEEN
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulated import PAGE
-from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, Machine
+from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, Memories
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context
@@ -269,7 +269,7 @@ class BmContext:
     """A user of a device, with local memory of its own: contexts on several threads do not disturb each other."""
 
     bound: BmDevice | None = None
-    machine: Machine | None = None
+    memories: Memories | None = None
     allocations: list[BmMem] = field(default_factory=list)
     closed: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -288,7 +288,7 @@ class BmContext:
             self.check()
             if self.bound is not None:
                 raise BmRuntimeError(BmErr.BUSY, "the context is bound to a device already")
-            self.bound, self.machine = target.open(), Machine(target.memory)
+            self.bound, self.memories = target.open(), Memories(target.memory)
 
     def unbind(self) -> None:
         """Release all memory of this context and the device."""
@@ -299,7 +299,7 @@ class BmContext:
                         self.bound.free(mem)
                 self.bound.close()
             self.allocations.clear()
-            self.bound = self.machine = None
+            self.bound = self.memories = None
 
     def close(self) -> None:
         """Release everything: memory, device and kernel contexts."""
@@ -321,11 +321,11 @@ class BmContext:
             raise BmRuntimeError(BmErr.UNINITIALIZED, "the context is not bound to a device")
         return self.bound
 
-    def chip(self) -> Machine:
-        """The machine commands run on. Raises BmRuntimeError when no device is bound."""
+    def chip(self) -> Memories:
+        """The memories that commands work on. Raises BmRuntimeError when no device is bound."""
         self.device()
-        assert self.machine is not None
-        return self.machine
+        assert self.memories is not None
+        return self.memories
 
     def allocate(self, size: int, shape: BmShape | None = None) -> BmMem:
         """Device memory that ends with the context at the latest."""

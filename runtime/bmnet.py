@@ -86,7 +86,7 @@ class BmNet:
     def __init__(
         self, ctx: BmContext, commands: Sequence[Command], weights: Sequence[ReadBuffer], allocate: bool
     ) -> None:
-        self._machine = ctx.chip()
+        self._memories = ctx.chip()
         if not commands:
             raise BmRuntimeError(BmErr.DATA, "the model has no program")
         self.ctx, self.commands = ctx, tuple(commands)
@@ -120,10 +120,10 @@ class BmNet:
         return self.commands[self.selected]
 
     def ended(self) -> str:
-        """Why it cannot be used any more. The machine of a context is another one after every bind."""
+        """Why it cannot be used any more. The memory of a context is another one after every bind."""
         if self.closed:
             return "was cleaned up"
-        return "" if self.ctx.machine is self._machine else "ended with the binding of its context"
+        return "" if self.ctx.memories is self._memories else "ended with the binding of its context"
 
     def check(self) -> None:
         """Refuse a network that has ended."""

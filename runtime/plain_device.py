@@ -16,7 +16,7 @@ from bmcompiler.instructions.isa import Format
 from bmcompiler.plugins.registry import plugin_code
 from bmcompiler.runtime.devices import Device, LoadedProgram
 from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
-from bmcompiler.runtime.simulator.machine import Fields, Machine
+from bmcompiler.runtime.simulator.memories import Fields, Memories
 from bmcompiler.runtime.simulator.memory import LaneMemory
 from bmcompiler.runtime.simulator.plain import command_errors, decoded
 
@@ -30,8 +30,8 @@ class PlainDevice(Device):
 
     @staticmethod
     @abstractmethod
-    def step(machine: Machine, engine: int, fields: Fields) -> Step:
-        """What a command does, bound to the memories of `machine`. Raises SimulatorError."""
+    def step(memories: Memories, engine: int, fields: Fields) -> Step:
+        """What a command does, bound to `memories`. Raises SimulatorError."""
 
     def load(self, model: BModel) -> list[LoadedProgram]:
         if not isinstance(model, self.kind):
@@ -52,7 +52,7 @@ class _Run(SimulatedProgram[LaneMemory]):
     def prepare(self, neuron: Bytes) -> list[Step]:
         device = self._device
         memory, constants, base = self.mapped(neuron)
-        machine = Machine(device.chip, self.chip.local, memory, base, constants)
+        memories = Memories(device.chip, self.chip.local, memory, base, constants)
         steps: list[Step] = []
         for part in self._parts:
             if not part.device:
@@ -60,7 +60,7 @@ class _Run(SimulatedProgram[LaneMemory]):
                 continue
             for engine, fields in decoded(part.data, device.formats):
                 with self._named(len(steps)), command_errors(len(steps), device.formats[engine].name):
-                    steps.append(device.step(machine, engine, fields))
+                    steps.append(device.step(memories, engine, fields))
 
         def run() -> None:
             for number, step in enumerate(steps):

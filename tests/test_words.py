@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -17,6 +18,14 @@ WORDS = {
     "finish_products": "requantize_products",
 }
 """Home-made words, and what the field calls them."""
+SENSES = {
+    # word: rooms where it has the meaning of docs/glossary.md; what is meant elsewhere has another name
+    "machine": ("backends/",),
+}
+"""Words of our own that are easily taken for something else: an identifier of another room has none of them."""
+ELSEWHERE = {
+    "machine": "memories (of a simulated chip), processor (of a host)",
+}
 OWN = ("backends/bm", "backends/dv", "runtime/simulator/bm", "runtime/simulator/dv", "frontends/", "bmcompiler/bmnet/")
 """Rooms of a chip, a language or a vendor's interface: there, names are those of its documents."""
 SHARED = {
@@ -54,6 +63,34 @@ def test_home_made_words_name_nothing() -> None:
     assert not {
         f"{path}: '{word}' is called '{WORDS[word]}'" for path, word in used if not path.startswith("frontends/")
     }
+
+
+def parts(name: str) -> set[str]:
+    """The words of an identifier, in lower case; of a plural, the singular as well."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+    return words | {word.removesuffix("s") for word in words}
+
+
+def test_words_keep_to_their_rooms() -> None:
+    wrong = set()
+    for path in sources():
+        place = path.relative_to(ROOT).as_posix()
+        foreign = {word for word, rooms in SENSES.items() if not place.startswith(rooms)}
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {
+            name
+            for node in ast.walk(tree)
+            for field in ("id", "arg", "attr", "name")
+            if (name := getattr(node, field, None))
+        }
+        wrong |= {(place, name, ELSEWHERE[word]) for name in names for word in foreign & parts(str(name))}
+    assert not wrong
+
+
+def test_words_of_rooms_are_in_the_glossary() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    known = {word for row in rows for word in re.split(r"[,\s]+", row)}
+    assert set(SENSES) == set(ELSEWHERE) and set(SENSES) <= known
 
 
 def test_class_names_of_the_core_stand_for_one_thing() -> None:

@@ -188,7 +188,7 @@ def _libraries(path: Path) -> Iterator[Library]:
         raise UsageError("the folder holds no .so file", file=path)
     for file in files:
         data = file.read_bytes()
-        machine = int.from_bytes(data[18:20], "little") if data[:4] == b"\x7fELF" else None
-        if machine not in (_X86_64, _ARMV8):
+        processor = int.from_bytes(data[18:20], "little") if data[:4] == b"\x7fELF" else None
+        if processor not in (_X86_64, _ARMV8):
             raise FileFormatError("no shared object for x86-64 or Armv8", file=file)
-        yield Library(file.stem, x86_64=data) if machine == _X86_64 else Library(file.stem, armv8=data)
+        yield Library(file.stem, x86_64=data) if processor == _X86_64 else Library(file.stem, armv8=data)

@@ -161,9 +161,9 @@ class Bm1880Model(BModel):
         for index, data in enumerate(self.weights):
             yield f"weight{index}.bin", data
         for index, library in enumerate(self.libraries):
-            for machine, code in (("x86_64", library.x86_64), ("armv8", library.armv8)):
+            for processor, code in (("x86_64", library.x86_64), ("armv8", library.armv8)):
                 if code:
-                    yield f"library{index}_{machine}.so", code
+                    yield f"library{index}_{processor}.so", code
 
     def select(self, stage: int) -> Bm1880Model:
         if not 0 <= stage < len(self.commands):

@@ -13,7 +13,7 @@ from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime.bmlib.types import BMLIB, BMRT, bm_device_mem_t
 from bmcompiler.runtime.devices import MAX_DEVICES
-from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory
 
 _STEP = 4096
@@ -28,7 +28,7 @@ class Card:
         self._memory = GlobalMemory()
         self._used: dict[int, Bytes] = {}
         self._next = CHIP.global_base
-        self._machine: Machine | None = None
+        self._memories: Memories | None = None
 
     def allocate(self, size: int) -> int:
         """The address of zeroed memory. Raises RuntimeUseError, MemoryError.
@@ -77,10 +77,10 @@ class Card:
     def run(self, program: Program) -> None:
         """Run what a kernel issued. Raises SimulatorError for what the chip refuses."""
         with self.lock:
-            if self._machine is None:
-                self._machine = Machine(self._memory)
-                self._machine.static[...] = static_memory()
-            compile_plan(program.groups, self._machine).run()
+            if self._memories is None:
+                self._memories = Memories(self._memory)
+                self._memories.static[...] = static_memory()
+            compile_plan(program.groups, self._memories).run()
 
 
 _cards: dict[int, Card] = {}

@@ -16,7 +16,7 @@ from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
 from bmcompiler.instructions.assembly import Syntax
 from bmcompiler.instructions.isa import Columns, Format, split_stream, stream_commands
 from bmcompiler.runtime.simulator.analysis import Profile, ProgramAnalysis, layers_of
-from bmcompiler.runtime.simulator.machine import Fields, NotingMachine, StepMaker
+from bmcompiler.runtime.simulator.memories import Fields, NotingMemories, StepMaker
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE
 from bmcompiler.runtime.simulator.races import Accesses
 from bmcompiler.runtime.simulator.timing import HOST, Ints, resolved
@@ -109,12 +109,12 @@ class PlainAnalysis(ProgramAnalysis):
         return names
 
     def accesses(self) -> Accesses:
-        machine = NotingMachine(self.chip)
+        memories = NotingMemories(self.chip)
         for record, engine, fields in self.rows():
-            machine.notes.record = record
+            memories.notes.record = record
             with command_errors(record, self.engines[engine]):
-                self._step(machine, engine, fields)
-        return machine.notes.accesses(self.chip.lanes, self.chip.lmem_size, (LOCAL_SPACE,))
+                self._step(memories, engine, fields)
+        return memories.notes.accesses(self.chip.lanes, self.chip.lmem_size, (LOCAL_SPACE,))
 
     def host_calls(self) -> int:
         return int((self.commands.engine == HOST).sum())

@@ -9,14 +9,14 @@ import numpy as np
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.order import Engine, IdFields, Place, execution_order, queue_of
 from bmcompiler.numeric.blas import one_blas_thread
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.memories import Fields
 
 Step = Callable[[], None]
-"""What one command does, bound to the memories of a machine."""
+"""What one command does, bound to the memories of a chip."""
 
 
 class Plan:
-    """An executable program, bound to the memories of one machine."""
+    """An executable program, bound to the memories of one chip."""
 
     def __init__(self, steps: list[Step], places: list[Place]) -> None:
         self._steps, self._places = steps, places

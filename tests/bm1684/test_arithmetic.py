@@ -14,7 +14,7 @@ from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Eu, Function, 
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.ordered import ordered_product
-from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684.windows import area_multiplier, float_convolution
 
 _DENORMAL = np.float32(1e-39)
@@ -94,19 +94,19 @@ def test_average_pooling_derives_its_multiplier_from_the_area() -> None:
     assert {area: area_multiplier(area) for area in expected} == expected
 
 
-def _words(machine: Machine, offset: int, values: NDArray[np.generic]) -> None:
+def _words(memories: Memories, offset: int, values: NDArray[np.generic]) -> None:
     raw = values.view(np.uint8)
-    machine.local.bytes[0, offset : offset + raw.size] = raw
+    memories.local.bytes[0, offset : offset + raw.size] = raw
 
 
-def _local(machine: Machine, offset: int, count: int, dtype: type[np.generic]) -> NDArray[np.generic]:
-    return machine.local.bytes[0, offset : offset + count * np.dtype(dtype).itemsize].view(dtype)
+def _local(memories: Memories, offset: int, count: int, dtype: type[np.generic]) -> NDArray[np.generic]:
+    return memories.local.bytes[0, offset : offset + count * np.dtype(dtype).itemsize].view(dtype)
 
 
 def test_shift_amounts_have_six_signed_bits() -> None:
-    machine = Machine()
-    _words(machine, 0, np.full(4, 0x3FC00000, np.int32))
-    _words(machine, 0x1000, np.array([0xFE, 0x72, 0x43, 0x26], np.int32))
+    memories = Memories()
+    _words(memories, 0, np.full(4, 0x3FC00000, np.int32))
+    _words(memories, 0x1000, np.array([0xFE, 0x72, 0x43, 0x26], np.int32))
     builder = CommandBuilder()
     builder.tiu(
         tsk_typ=Task.TENSOR,
@@ -118,8 +118,8 @@ def test_shift_amounts_have_six_signed_bits() -> None:
         opd0_addr=local_address(0),
         opd1_addr=local_address(0x1000),
     )
-    compile_plan(builder.groups(), machine).run()
-    assert [hex(int(v)) for v in _local(machine, 0x2000, 4, np.uint32)] == ["0xff00000", "0xff00", "0xfe000000", "0xf"]
+    compile_plan(builder.groups(), memories).run()
+    assert [hex(int(v)) for v in _local(memories, 0x2000, 4, np.uint32)] == ["0xff00000", "0xff00", "0xfe000000", "0xf"]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_shift_amounts_have_six_signed_bits() -> None:
     ],
 )
 def test_gdma_conversions(source: int, target: int, values: list[float], expected: list[float]) -> None:
-    machine = Machine()
-    _words(machine, 0, np.array(values, np.float32))
+    memories = Memories()
+    _words(memories, 0, np.array(values, np.float32))
     builder = CommandBuilder()
     size = {f"{side}_{axis}": 4 if axis == "w" else 1 for side in ("src", "dst") for axis in "nchw"}
     builder.gdma(
@@ -144,6 +144,6 @@ def test_gdma_conversions(source: int, target: int, values: list[float], expecte
         dst_addr=local_address(0x1000),
         **size,
     )
-    compile_plan(builder.groups(), machine).run()
+    compile_plan(builder.groups(), memories).run()
     kinds = {DataFormat.INT8: np.int8, DataFormat.UINT8: np.uint8, DataFormat.FP16: np.float16}
-    assert _local(machine, 0x1000, 4, kinds[DataFormat(target)]).tolist() == expected
+    assert _local(memories, 0x1000, 4, kinds[DataFormat(target)]).tolist() == expected

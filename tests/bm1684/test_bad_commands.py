@@ -8,25 +8,25 @@ from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.errors import SimulatorError
-from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 _NO_UNIT = 31
 
 
 @pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine(GlobalMemory())
+def memories() -> Memories:
+    return Memories(GlobalMemory())
 
 
-def bind(machine: Machine, **fields: int) -> None:
+def bind(memories: Memories, **fields: int) -> None:
     """Decode one TIU command on small tensors in local memory; `fields` override."""
     build = CommandBuilder()
     places = {"opd0": 0, "opd1": 0x400, "res0": 0x800}
     given = {f"{name}_addr": local_address(offset) for name, offset in places.items()}
     given |= {f"{name}_{axis}": size for name in places for axis, size in zip("nchw", (1, 64, 2, 2))}
     build.tiu(**(given | fields))
-    compile_plan(build.groups(), machine)
+    compile_plan(build.groups(), memories)
 
 
 @pytest.mark.parametrize(
@@ -44,18 +44,18 @@ def bind(machine: Machine, **fields: int) -> None:
         (Task.LUT, "a table of 256 words .* does not lie in L2"),
     ],
 )
-def test_an_operation_that_does_not_exist_is_named(machine: Machine, task: Task, reason: str) -> None:
+def test_an_operation_that_does_not_exist_is_named(memories: Memories, task: Task, reason: str) -> None:
     with pytest.raises(SimulatorError, match=f"group 0, TIU command 0: {reason}"):
-        bind(machine, tsk_typ=task, tsk_eu_typ=_NO_UNIT)
+        bind(memories, tsk_typ=task, tsk_eu_typ=_NO_UNIT)
 
 
 @pytest.mark.parametrize("precision", range(5))
 @pytest.mark.parametrize("task", range(16))
-def test_every_pair_of_task_and_operation_binds_or_is_refused(machine: Machine, task: int, precision: int) -> None:
+def test_every_pair_of_task_and_operation_binds_or_is_refused(memories: Memories, task: int, precision: int) -> None:
     refused = 0
     for unit in range(_NO_UNIT + 1):
         try:
-            bind(machine, tsk_typ=task, tsk_eu_typ=unit, opt_opd0_prec=precision, opt_res0_prec=precision)
+            bind(memories, tsk_typ=task, tsk_eu_typ=unit, opt_opd0_prec=precision, opt_res0_prec=precision)
         except SimulatorError as error:
             assert str(error).startswith("group 0, TIU command 0: ")
             refused += 1

@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.backends.bm1684.tables import l2_tables
 from bmcompiler.bmodel.bm168x import CommandGroup
-from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -22,45 +22,45 @@ _FILES = {name: dict(np.load(_DATA / f"{name}.npz")) for name in ("bm1684_golden
 _CASES = [(name, index) for name, file in _FILES.items() for index in range(int(file["count"]))]
 
 
-def _place(index: NDArray[Any], data: NDArray[Any], machine: Machine, memory: NDArray[Any]) -> None:
+def _place(index: NDArray[Any], data: NDArray[Any], memories: Memories, memory: NDArray[Any]) -> None:
     """Write the recorded blocks: rows are (0 global or 1 local, lane, offset, length)."""
     at = 0
     for space, lane, offset, length in index.tolist():
-        target = machine.local.bytes[lane] if space else memory
+        target = memories.local.bytes[lane] if space else memory
         target[offset : offset + length] = data[at : at + length]
         at += length
 
 
 @pytest.fixture(scope="module")
-def machines() -> list[tuple[Machine, NDArray[np.uint8]]]:
+def machines() -> list[tuple[Memories, NDArray[np.uint8]]]:
     """Two machines, to run on and to build the expected state in."""
     made = []
     for _ in range(2):
-        machine, memory = Machine(GlobalMemory()), np.zeros(_GLOBAL_BYTES, np.uint8)
-        machine.globals.map(CHIP.global_base, memory)
-        made.append((machine, memory))
+        memories, memory = Memories(GlobalMemory()), np.zeros(_GLOBAL_BYTES, np.uint8)
+        memories.globals.map(CHIP.global_base, memory)
+        made.append((memories, memory))
     return made
 
 
 @pytest.mark.parametrize(("name", "number"), _CASES)
 def test_instruction_leaves_all_memory_as_recorded(
-    machines: list[tuple[Machine, NDArray[np.uint8]]], name: str, number: int
+    machines: list[tuple[Memories, NDArray[np.uint8]]], name: str, number: int
 ) -> None:
     case = {key[4:]: value for key, value in _FILES[name].items() if key.startswith(f"c{number:02d}_")}
-    for machine, memory in machines:
-        machine.local.bytes[...] = 0
+    for memories, memory in machines:
+        memories.local.bytes[...] = 0
         memory[...] = 0
-        _place(case["in_idx"], case["in_data"], machine, memory)
-    (machine, memory), (expected, expected_memory) = machines
+        _place(case["in_idx"], case["in_data"], memories, memory)
+    (memories, memory), (expected, expected_memory) = machines
     _place(case["out_idx"], case["out_data"], expected, expected_memory)
 
     command = case["cmd"].tobytes()
     group = CommandGroup(command, b"") if case["engine"] == Engine.TIU else CommandGroup(b"", command)
-    compile_plan([group], machine).run()
+    compile_plan([group], memories).run()
 
-    assert np.array_equal(machine.local.bytes, expected.local.bytes)
+    assert np.array_equal(memories.local.bytes, expected.local.bytes)
     assert np.array_equal(memory, expected_memory)
-    assert np.array_equal(machine.l2, expected.l2)
+    assert np.array_equal(memories.l2, expected.l2)
 
 
 def test_constant_tables_are_computed_as_recorded() -> None:

@@ -13,7 +13,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import GDMA, TIU, Direction, Engine, Eu, Task
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import EncodingError, FileFormatError, SimulatorError
-from bmcompiler.runtime.simulator.bm1684 import Machine, Relocation, compile_plan
+from bmcompiler.runtime.simulator.bm1684 import Memories, Relocation, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -75,9 +75,9 @@ def test_a_program_runs_at_relocated_addresses() -> None:
     data = np.random.default_rng(3).standard_normal(192).astype(np.float32)
     area = np.zeros(0x2000, np.uint8)
     area[:768] = data.view(np.uint8)
-    machine = Machine(GlobalMemory())
-    machine.globals.map(CHIP.program_base + 0x7000, area)
-    plan = compile_plan(builder.groups(), machine, Relocation(neuron_shift=0x7000))
+    memories = Memories(GlobalMemory())
+    memories.globals.map(CHIP.program_base + 0x7000, area)
+    plan = compile_plan(builder.groups(), memories, Relocation(neuron_shift=0x7000))
     plan.run()
     assert np.array_equal(area[0x1000:0x1300].view(np.float32), np.maximum(data, np.float32(0.25)))
     area[:768] = (-data).view(np.uint8)
@@ -150,14 +150,14 @@ def test_too_wide_value_names_line_and_field() -> None:
 def test_a_wait_that_never_ends_is_an_error() -> None:
     group = CommandGroup(TIU.encode_one(cmd_id_tpu=1, cmd_id_gdma=9), b"")
     with pytest.raises(SimulatorError, match="never completes"):
-        compile_plan([group], Machine())
+        compile_plan([group], Memories())
 
 
 def test_operands_outside_local_memory_are_refused() -> None:
     builder = CommandBuilder()
     builder.tiu(tsk_typ=Task.TENSOR, tsk_eu_typ=Eu.COPY, tsk_opd_num=1, res0_addr=local_address(0), opd0_addr=0)
     with pytest.raises(SimulatorError, match=r"TIU command 0.*opd0"):
-        compile_plan(builder.groups(), Machine())
+        compile_plan(builder.groups(), Memories())
 
 
 def test_coefficients_cannot_be_written() -> None:
@@ -169,9 +169,9 @@ def test_coefficients_cannot_be_written() -> None:
         **{f"{side}_{axis}": 1 for side in ("src", "dst") for axis in "nchw"},
     )
     with pytest.raises(SimulatorError, match="coefficients"):
-        compile_plan(builder.groups(), Machine(), Relocation(neuron_start=CHIP.program_base + 0x1000))
+        compile_plan(builder.groups(), Memories(), Relocation(neuron_start=CHIP.program_base + 0x1000))
 
 
 def test_partial_commands_are_refused() -> None:
     with pytest.raises(SimulatorError, match="whole commands"):
-        compile_plan([CommandGroup(bytes(100), b"")], Machine())
+        compile_plan([CommandGroup(bytes(100), b"")], Memories())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Engine
 from bmcompiler.bmodel.bm168x import CommandGroup
-from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 _FILE = dict(np.load(Path(__file__).parents[1] / "data" / "bm1684_random.npz"))
@@ -31,22 +31,22 @@ def images() -> dict[str, NDArray[np.uint8]]:
 
 
 @pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine(GlobalMemory())
+def memories() -> Memories:
+    return Memories(GlobalMemory())
 
 
 @pytest.mark.parametrize("kind", _CLASSES)
 def test_random_instructions_leave_the_same_memory(
-    machine: Machine, images: dict[str, NDArray[np.uint8]], kind: str
+    memories: Memories, images: dict[str, NDArray[np.uint8]], kind: str
 ) -> None:
     memory = images["global"].copy()
-    machine.globals.unmap(CHIP.global_base)
-    machine.globals.map(CHIP.global_base, memory)
+    memories.globals.unmap(CHIP.global_base)
+    memories.globals.map(CHIP.global_base, memory)
     for number in np.flatnonzero(_FILE["name"] == kind).tolist():
-        machine.local.bytes[...] = images["floats" if _FILE["floats"][number] else "bytes"]
+        memories.local.bytes[...] = images["floats" if _FILE["floats"][number] else "bytes"]
         memory[...] = images["global"]
-        compile_plan([_group(number)], machine).run()
-        digest = hashlib.sha256(machine.local.bytes.tobytes())
+        compile_plan([_group(number)], memories).run()
+        digest = hashlib.sha256(memories.local.bytes.tobytes())
         digest.update(memory.tobytes())
         assert digest.digest() == _FILE["digest"][number].tobytes(), f"case {number}"
 

@@ -14,7 +14,7 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.lanes.facts import Strides
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.units import Unit
-from bmcompiler.runtime.simulator.bm1684 import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
 
 ROOM = 4096
 """Bytes of a lane for each operand."""
@@ -33,33 +33,33 @@ def spread(address: int, shape: tuple[int, int, int, int], gaps: tuple[int, int,
     return Words(address, shape, strides)
 
 
-def lanes_of(machine: Machine) -> Any:
+def lanes_of(memories: Memories) -> Any:
     """The first words of all lanes."""
-    return machine.local_tensor(local_address(0), (1, CHIP.lanes, 1, ROOM), (0, 0, 4 * ROOM, 4), np.dtype(np.float32))
+    return memories.local_tensor(local_address(0), (1, CHIP.lanes, 1, ROOM), (0, 0, 4 * ROOM, 4), np.dtype(np.float32))
 
 
-def run(emit: Callable[[Tiu], None], seed: int, *reads: Words) -> tuple[Machine, list[Array]]:
+def run(emit: Callable[[Tiu], None], seed: int, *reads: Words) -> tuple[Memories, list[Array]]:
     """(the chip afterwards, what the operands held before); local memory begins as random numbers."""
-    machine, build = Machine(), Tiu()
-    memory = lanes_of(machine)
+    memories, build = Memories(), Tiu()
+    memory = lanes_of(memories)
     memory.write(np.random.default_rng(seed).standard_normal((1, CHIP.lanes, 1, ROOM)).astype(np.float32))
     before = memory.read().copy()
-    held = [tensor(machine, words).read().copy() for words in reads]
+    held = [tensor(memories, words).read().copy() for words in reads]
     emit(build)
-    compile_plan(build.builder.groups(), machine).run()
+    compile_plan(build.builder.groups(), memories).run()
     after = memory.read()
     ((_, writes),) = build.commands
     changed = np.flatnonzero((before.view(np.int32) != after.view(np.int32)).any((0, 1, 2)))
     first, end = writes[0]
     assert not changed.size or first <= 4 * changed[0] <= 4 * changed[-1] < end
-    return machine, held
+    return memories, held
 
 
-def tensor(machine: Machine, words: Words) -> Any:
+def tensor(memories: Memories, words: Words) -> Any:
     """A tensor of words as an array that reads and writes."""
     assert words.strides is not None
     n, c, h, w = (4 * step for step in words.strides)
-    return machine.local_tensor(
+    return memories.local_tensor(
         local_address(words.address, words.lane), words.shape, (n, c, h, w), np.dtype(np.float32)
     )
 
@@ -75,9 +75,9 @@ def test_arithmetic_between_strided_tensors(
     seed: int,
 ) -> None:
     a, b, out = spread(0, shape, x), spread(ROOM, shape, y), spread(2 * ROOM, shape, z)
-    machine, (left, right) = run(lambda build: build.combine(Unit[name.upper()], out, a, b), seed, a, b)
+    memories, (left, right) = run(lambda build: build.combine(Unit[name.upper()], out, a, b), seed, a, b)
     expected = {"add": np.add, "mul": np.multiply, "sub": np.subtract}[name](left, right)
-    np.testing.assert_array_equal(tensor(machine, out).read(), expected)
+    np.testing.assert_array_equal(tensor(memories, out).read(), expected)
 
 
 @property_test
@@ -86,8 +86,8 @@ def test_weighted_sums_add_to_what_is_there(
     shape: tuple[int, int, int, int], x: tuple[int, int, int], z: tuple[int, int, int], seed: int
 ) -> None:
     a, out = spread(0, shape, x), spread(2 * ROOM, shape, z)
-    machine, (source, old) = run(lambda build: build.weigh(out, a, a, True), seed, a, out)
-    np.testing.assert_array_equal(tensor(machine, out).read(), source * source + old)
+    memories, (source, old) = run(lambda build: build.weigh(out, a, a, True), seed, a, out)
+    np.testing.assert_array_equal(tensor(memories, out).read(), source * source + old)
 
 
 @property_test
@@ -98,17 +98,17 @@ def test_transfers_reach_other_lanes(
     n, c, h, w = shape
     a = spread(0, (n, min(c, 50), h, w), x)
     out = spread(2 * ROOM, a.shape, z)._replace(lane=lane)
-    machine, (source,) = run(lambda build: build.transfer(a, out), seed, a)
-    np.testing.assert_array_equal(tensor(machine, out).read(), source)
+    memories, (source,) = run(lambda build: build.transfer(a, out), seed, a)
+    np.testing.assert_array_equal(tensor(memories, out).read(), source)
 
 
 def test_fills_and_copies() -> None:
     shape = (2, 70, 3, 4)
     a, out = spread(0, shape, (1, 2, 0)), spread(2 * ROOM, shape, (2, 0, 1))
-    machine, (source,) = run(lambda build: build.copy(a, out), 1, a)
-    np.testing.assert_array_equal(tensor(machine, out).read(), source)
-    machine, _ = run(lambda build: build.fill(out, 0x4000_0000), 1)
-    assert (tensor(machine, out).read() == 2).all()
+    memories, (source,) = run(lambda build: build.copy(a, out), 1, a)
+    np.testing.assert_array_equal(tensor(memories, out).read(), source)
+    memories, _ = run(lambda build: build.fill(out, 0x4000_0000), 1)
+    assert (tensor(memories, out).read() == 2).all()
 
 
 def test_a_part_of_a_buffer_may_count_as_all_of_it() -> None:

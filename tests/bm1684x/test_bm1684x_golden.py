@@ -8,28 +8,28 @@ from bm1684x_golden import Case, cases, recorded, streams
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 
 _GLOBAL_BYTES = 1 << 22
 
 
 class Chip:
-    """A machine whose memories are named as in the recordings."""
+    """Memories that are named as in the recordings."""
 
     def __init__(self) -> None:
-        self.machine = Machine()
-        self.spaces = [np.zeros(_GLOBAL_BYTES, np.uint8), self.machine.static, self.machine.l2]
-        self.machine.globals.map(CHIP.global_base, self.spaces[0])
+        self.memories = Memories()
+        self.spaces = [np.zeros(_GLOBAL_BYTES, np.uint8), self.memories.static, self.memories.l2]
+        self.memories.globals.map(CHIP.global_base, self.spaces[0])
 
     def put(self, blocks: tuple[NDArray[np.int64], NDArray[np.uint8]]) -> None:
         at = 0
         for space, lane, offset, length in blocks[0].tolist():
-            target = self.machine.local.bytes[lane] if space == 1 else self.spaces[max(space - 1, 0)]
+            target = self.memories.local.bytes[lane] if space == 1 else self.spaces[max(space - 1, 0)]
             target[offset : offset + length] = blocks[1][at : at + length]
             at += length
 
     def clear(self) -> None:
-        for part in (self.machine.local.bytes, *self.spaces):
+        for part in (self.memories.local.bytes, *self.spaces):
             part[...] = 0
 
 
@@ -44,11 +44,11 @@ def _check(chips: tuple[Chip, Chip], case: Case) -> None:
     tables = recorded(case.unit).get("static", np.zeros(0, np.uint8))
     for one in chips:
         one.clear()
-        one.machine.static[: tables.size] = tables
+        one.memories.static[: tables.size] = tables
         one.put(case.before)
     expected.put(case.after)
-    compile_plan([streams(case)], chip.machine).run()
-    assert np.array_equal(chip.machine.local.bytes, expected.machine.local.bytes)
+    compile_plan([streams(case)], chip.memories).run()
+    assert np.array_equal(chip.memories.local.bytes, expected.memories.local.bytes)
     for found, wanted in zip(chip.spaces, expected.spaces):
         assert np.array_equal(found, wanted)
 

@@ -20,7 +20,7 @@ from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.instructions.isa import Format
 from bmcompiler.instructions.order import Engine, Place
-from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 from bmcompiler.runtime.simulator.plan import Plan
 
@@ -36,21 +36,21 @@ def _damaged(rng: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-def _machine(seed: int) -> Machine:
-    rng, machine = np.random.RandomState(seed), Machine()
-    machine.globals.map(CHIP.global_base, np.frombuffer(rng.bytes(1 << 22), np.uint8).copy())
-    machine.local.bytes[...] = np.frombuffer(rng.bytes(CHIP.lmem_total), np.uint8).reshape(CHIP.lanes, -1)
-    return machine
+def _memories(seed: int) -> Memories:
+    rng, memories = np.random.RandomState(seed), Memories()
+    memories.globals.map(CHIP.global_base, np.frombuffer(rng.bytes(1 << 22), np.uint8).copy())
+    memories.local.bytes[...] = np.frombuffer(rng.bytes(CHIP.lmem_total), np.uint8).reshape(CHIP.lanes, -1)
+    return memories
 
 
 def _run_damaged(count: int, seed: int) -> dict[str, int]:
-    rng, machine, cases = random.Random(seed), _machine(seed), all_cases()
+    rng, memories, cases = random.Random(seed), _memories(seed), all_cases()
     found = {"run": 0, "refused": 0}
     for _ in range(count):
         group = CommandGroup(*(_damaged(rng, data) for data in streams(rng.choice(cases))))
         start = process_time()
         try:
-            compile_plan([group], machine).run()
+            compile_plan([group], memories).run()
             found["run"] += 1
         except BMError as error:
             assert len(str(error)) > 10
@@ -67,7 +67,7 @@ def test_transfers_to_four_banks_begin_in_the_place_that_is_known(function: Func
         shape, strides = (1, 1, 1, 16), (16, 16, 16, 1)
         source, to = (transfers.Side(at, shape, strides) for at in (CHIP.global_base, address))
         fields = transfers.copy(to, source, Precision.INT8).fields | {"special_func": function}
-        compile_plan([CommandGroup(b"", isa.TENSOR.pack(fields))], _machine(1)).run()
+        compile_plan([CommandGroup(b"", isa.TENSOR.pack(fields))], _memories(1)).run()
 
     for local in (first, end - step):
         run(transfers.in_window(local))
@@ -88,13 +88,13 @@ def _broadcast(form: str, lane: int, lanes: int) -> CommandGroup:
 
 @pytest.mark.parametrize("form", ["tensor", "general"])
 def test_broadcasts_end_with_the_last_lane_and_a_refusal_names_its_command(form: str) -> None:
-    machine = _machine(2)
+    memories = _memories(2)
     for lane in (0, 5, CHIP.lanes - 1):
-        compile_plan([_broadcast(form, lane, CHIP.lanes - lane)], machine).run()
-        assert (machine.local.bytes[lane:, :16] == machine.globals.area(CHIP.global_base)[:16]).all()
+        compile_plan([_broadcast(form, lane, CHIP.lanes - lane)], memories).run()
+        assert (memories.local.bytes[lane:, :16] == memories.globals.area(CHIP.global_base)[:16]).all()
         group = CommandGroup(b"", _broadcast(form, 0, 2).gdma + _broadcast(form, lane, CHIP.lanes - lane + 1).gdma)
         with pytest.raises(SimulatorError, match=r"GDMA command 1: .*leaves the 64 lanes"):
-            compile_plan([group], machine)
+            compile_plan([group], memories)
 
 
 def test_a_command_that_fails_when_it_runs_is_named() -> None:
@@ -150,7 +150,7 @@ def test_commands_of_more_work_than_any_layer_are_refused(layout: Format, fields
     whole |= {"opd1_const": 1, "opd2_const": 1, "opd3_const": 1, "opd1_c": BIG} | fields
     command = layout.pack({name: value for name, value in whole.items() if name in names})
     with pytest.raises(SimulatorError, match=f"command takes [0-9]+ {work}, more than the [0-9]+ of any layer"):
-        compile_plan([CommandGroup(command, b"")], Machine()).run()
+        compile_plan([CommandGroup(command, b"")], Memories()).run()
 
 
 @pytest.mark.sweep

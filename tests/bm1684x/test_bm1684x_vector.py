@@ -18,7 +18,7 @@ from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.instructions.isa import Format
 from bmcompiler.numeric.floats import BF16, FP16
-from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.vector.convert import convert
 from bmcompiler.runtime.simulator.bm1684x.vector.functions import integer_result
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import exact, shifted
@@ -135,11 +135,11 @@ def test_floats_become_integers_saturated(data: st.DataObject, of: Precision, to
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 
-def run(layout: Format, **fields: int) -> Machine:
-    machine = Machine()
-    machine.local.bytes[0, :4] = 255
-    compile_plan([CommandGroup(layout.pack(fields), b"")], machine).run()
-    return machine
+def run(layout: Format, **fields: int) -> Memories:
+    memories = Memories()
+    memories.local.bytes[0, :4] = 255
+    compile_plan([CommandGroup(layout.pack(fields), b"")], memories).run()
+    return memories
 
 
 _ONE = {"res0_n": 1, "res0_c": 1, "res0_h": 1, "res0_w": 4}
@@ -201,21 +201,21 @@ def test_long_forms_do_the_same(case: Case) -> None:
     long = {name: value for name, value in short.items() if name in LONG.by_name and name != "cmd_short"}
     if layout in (CMP, SG):
         long |= {"opd1_prec": short.get("opd1_prec", short["opd0_prec"])}
-    machines = [Machine(), Machine()]
-    for machine, command in zip(machines, (case.command, LONG.pack(long))):
-        machine.local.bytes[:, : 1 << 16] = np.arange(1 << 16) % 7
+    machines = [Memories(), Memories()]
+    for memories, command in zip(machines, (case.command, LONG.pack(long))):
+        memories.local.bytes[:, : 1 << 16] = np.arange(1 << 16) % 7
         at = 0
         for _, lane, offset, length in case.before[0].tolist():
-            machine.local.bytes[lane, offset : offset + length] = case.before[1][at : at + length]
+            memories.local.bytes[lane, offset : offset + length] = case.before[1][at : at + length]
             at += length
-        compile_plan([CommandGroup(command, b"")], machine).run()
+        compile_plan([CommandGroup(command, b"")], memories).run()
     assert np.array_equal(machines[0].local.bytes, machines[1].local.bytes)
 
 
 def test_masked_lanes_keep_what_they_have() -> None:
     fields = {"tsk_typ": 3, "tsk_eu_typ": Ar.COPY, "opd0_const": 1, "opd0_addr": 9, **_ONE, "res0_c": 64}
-    machine = run(LONG, **fields, lane_mask_lo=0b10, lane_mask_hi=1, res0_addr=64)
-    assert np.flatnonzero(machine.local.bytes[:, 64]).tolist() == [1, 32]
+    memories = run(LONG, **fields, lane_mask_lo=0b10, lane_mask_hi=1, res0_addr=64)
+    assert np.flatnonzero(memories.local.bytes[:, 64]).tolist() == [1, 32]
 
 
 @settings(max_examples=400, deadline=None)
@@ -224,14 +224,14 @@ def test_damaged_commands_run_or_are_refused(case: Case, bits: list[int], noise:
     command = bytearray(case.command)
     for bit in bits:
         command[bit // 8 % len(command)] ^= 1 << bit % 8
-    machine = _noisy(noise)
+    memories = _noisy(noise)
     try:
-        compile_plan([streams(case._replace(command=bytes(command)))], machine).run()
+        compile_plan([streams(case._replace(command=bytes(command)))], memories).run()
     except BMError as error:
         assert str(error)
 
 
-def _noisy(seed: int) -> Machine:
-    machine = Machine()
-    machine.local.bytes[:, :1024] = np.random.default_rng(seed).integers(0, 256, (64, 1024))
-    return machine
+def _noisy(seed: int) -> Memories:
+    memories = Memories()
+    memories.local.bytes[:, :1024] = np.random.default_rng(seed).integers(0, 256, (64, 1024))
+    return memories

@@ -14,7 +14,7 @@ from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Format
 from bmcompiler.numeric import fp32
-from bmcompiler.runtime.simulator.bm1684x import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import shifted
 from bmcompiler.runtime.simulator.memory import Tensor
 from bmcompiler.runtime.simulator.plan import Plan
@@ -23,27 +23,27 @@ _A, _B, _C, _R = 0, 0x4000, 0x8000, 0xC000
 _PERCEPTIBLE = 0.05  # seconds
 
 
-def put(machine: Machine, offset: int, values: np.ndarray, *, lane: int = 0, compact: bool = False) -> Tensor:
+def put(memories: Memories, offset: int, values: np.ndarray, *, lane: int = 0, compact: bool = False) -> Tensor:
     strides = (CHIP.compact if compact else CHIP.aligned)(values.shape, values.itemsize, lane)
-    tensor = machine.local.tensor(lane, offset, values.shape, strides, values.dtype)
+    tensor = memories.local.tensor(lane, offset, values.shape, strides, values.dtype)
     tensor.write(values)
     return tensor
 
 
-def planned(machine: Machine, layout: Format, shape: tuple[int, ...], **fields: int) -> Plan:
+def planned(memories: Memories, layout: Format, shape: tuple[int, ...], **fields: int) -> Plan:
     sizes = {f"res0_{axis}": size for axis, size in zip("nchw", shape)}
-    return compile_plan([CommandGroup(layout.pack(sizes | fields), b"")], machine)
+    return compile_plan([CommandGroup(layout.pack(sizes | fields), b"")], memories)
 
 
 def test_every_channel_has_its_shift() -> None:
-    machine, shape = Machine(), (2, 70, 3, 5)
+    memories, shape = Memories(), (2, 70, 3, 5)
     random = np.random.default_rng(1)
     a, b = random.integers(-128, 128, (2, *shape)).astype(np.int8)
     shifts = random.integers(-9, 4, (1, 70, 1, 1)).astype(np.int8)
     for offset, values in ((_A, a), (_B, b)):
-        put(machine, offset, values)
-    put(machine, _C, shifts, compact=True)
-    result = put(machine, _R, np.zeros(shape, np.int16))
+        put(memories, offset, values)
+    put(memories, _C, shifts, compact=True)
+    result = put(memories, _R, np.zeros(shape, np.int16))
     fields = {
         "tsk_typ": Task.ARITHMETIC,
         "tsk_eu_typ": Ar.MUL_SATURATING,
@@ -51,7 +51,7 @@ def test_every_channel_has_its_shift() -> None:
         "res0_prec": Precision.INT16,
     }
     places = {"opd0_addr": _A, "opd1_addr": _B, "opd2_addr": _C, "res0_addr": _R, "opd0_sign": 1, "opd1_sign": 1}
-    planned(machine, AR, shape, **fields, **places, opd2_n_str=Rounding.HALF_AWAY).run()
+    planned(memories, AR, shape, **fields, **places, opd2_n_str=Rounding.HALF_AWAY).run()
     products = a.astype(np.int32) * b
     want = np.stack(
         [
@@ -65,29 +65,29 @@ def test_every_channel_has_its_shift() -> None:
 
 @pytest.mark.parametrize(("code", "want"), [(Rounding.DOWN, -2), (7, -2), (Rounding.TO_ZERO, -1)])
 def test_rounding_code_7_is_down(code: int, want: int) -> None:
-    machine = Machine()
-    put(machine, _A, np.full((1, 1, 1, 1), -3, np.int8))
-    result = put(machine, _R, np.zeros((1, 1, 1, 1), np.int8))
+    memories = Memories()
+    put(memories, _A, np.full((1, 1, 1, 1), -3, np.int8))
+    result = put(memories, _R, np.zeros((1, 1, 1, 1), np.int8))
     fields = {"tsk_typ": Task.ARITHMETIC, "tsk_eu_typ": Ar.SHIFT_ARITHMETIC, "tsk_opd_num": 2, "opd0_sign": 1}
     places = {"opd0_addr": _A, "res0_addr": _R, "opd1_const": 1, "opd1_addr": 0xFF, "opd1_sign": 1}
-    planned(machine, AR, (1, 1, 1, 1), **fields, **places, opd2_n_str=code).run()
+    planned(memories, AR, (1, 1, 1, 1), **fields, **places, opd2_n_str=code).run()
     assert int(result.read()[0, 0, 0, 0]) == want
 
 
 def test_places_of_a_list_have_the_column_first() -> None:
-    machine, image = Machine(), np.arange(3 * 4 * 6, dtype=np.int16).reshape(1, 3, 4, 6)
+    memories, image = Memories(), np.arange(3 * 4 * 6, dtype=np.int16).reshape(1, 3, 4, 6)
     pairs = np.array([[5, 0], [1, 3], [0, 2]], np.uint16)
-    put(machine, _A, image)
-    put(machine, _B, pairs.reshape(1, 3, 1, 2), compact=True)
-    result = put(machine, _R, np.zeros((1, 3, 1, 3), np.int16))
+    put(memories, _A, image)
+    put(memories, _B, pairs.reshape(1, 3, 1, 2), compact=True)
+    result = put(memories, _R, np.zeros((1, 3, 1, 3), np.int16))
     places = {"opd0_addr": _A, "opd1_addr": _B, "res0_addr": _R, "opd0_prec": 3, "opd1_prec": 3, "res0_prec": 3}
     fields = {"tsk_typ": Task.GATHER, "opd0_h": 4, "opd0_w": 6, "opd1_c": 3, "opd1_w": 2, **places}
-    planned(machine, SG, (1, 3, 1, 3), tsk_eu_typ=Gather.LIST_2D, **fields).run()
+    planned(memories, SG, (1, 3, 1, 3), tsk_eu_typ=Gather.LIST_2D, **fields).run()
     assert np.array_equal(result.read()[0, :, 0], image[0][:, [0, 3, 2], [5, 1, 0]])
 
-    back = put(machine, _C, np.full((1, 3, 4, 6), -1, np.int16))
+    back = put(memories, _C, np.full((1, 3, 4, 6), -1, np.int16))
     fields |= {"opd0_addr": _R, "res0_addr": _C, "opd0_h": 1, "opd0_w": 3}
-    planned(machine, SG, (1, 3, 4, 6), tsk_eu_typ=Gather.SCATTER_LIST_2D, **fields).run()
+    planned(memories, SG, (1, 3, 4, 6), tsk_eu_typ=Gather.SCATTER_LIST_2D, **fields).run()
     kept = np.full_like(image, -1)
     kept[0][:, [0, 3, 2], [5, 1, 0]] = image[0][:, [0, 3, 2], [5, 1, 0]]
     assert np.array_equal(back.read(), kept)
@@ -95,13 +95,13 @@ def test_places_of_a_list_have_the_column_first() -> None:
 
 @pytest.mark.parametrize(("limit", "fill", "want"), [(1, 0, [11, 90, 13]), (1, 1, [11, 7, 13]), (0, 0, None)])
 def test_a_limit_spares_the_last_index(limit: int, fill: int, want: list[int] | None) -> None:
-    machine = Machine()
-    put(machine, _A, np.arange(10, 14, dtype=np.uint8).reshape(1, 1, 1, 4))
-    put(machine, _B, np.array([1, 0xFFFF, 3], np.uint16).reshape(1, 1, 1, 3))
-    result = put(machine, _R, np.full((1, 1, 1, 3), 90, np.uint8))
+    memories = Memories()
+    put(memories, _A, np.arange(10, 14, dtype=np.uint8).reshape(1, 1, 1, 4))
+    put(memories, _B, np.array([1, 0xFFFF, 3], np.uint16).reshape(1, 1, 1, 3))
+    result = put(memories, _R, np.full((1, 1, 1, 3), 90, np.uint8))
     fields = {"opd0_addr": _A, "opd1_addr": _B, "res0_addr": _R, "opd1_prec": 3, "opd0_w": 4, "opd1_c": 1, "opd1_w": 3}
     switches = {"opd3_const": limit, "opd2_const": fill, "opd2_addr": 7}
-    plan = planned(machine, SG, (1, 1, 1, 3), tsk_typ=Task.GATHER, tsk_eu_typ=Gather.LANE, **fields, **switches)
+    plan = planned(memories, SG, (1, 1, 1, 3), tsk_typ=Task.GATHER, tsk_eu_typ=Gather.LANE, **fields, **switches)
     if want is None:
         with pytest.raises(SimulatorError, match="index 65535 is outside of the 4 elements"):
             plan.run()
@@ -111,12 +111,12 @@ def test_a_limit_spares_the_last_index(limit: int, fill: int, want: list[int] | 
 
 
 def test_a_copy_to_lanes_over_its_source_reads_all_of_it_first() -> None:
-    machine, shape = Machine(), (1, 64, 1, 16)
+    memories, shape = Memories(), (1, 64, 1, 16)
     values = np.arange(64 * 16, dtype=np.float32).reshape(shape)
-    put(machine, _A, values)
-    result = machine.local.tensor(10, _A, shape, CHIP.aligned(shape, 4, 10), np.dtype(np.float32))
+    put(memories, _A, values)
+    result = memories.local.tensor(10, _A, shape, CHIP.aligned(shape, 4, 10), np.dtype(np.float32))
     fields = {"opd0_addr": _A, "res0_addr": local_offset(_A, 10), "res0_prec": Precision.FP32}
-    planned(machine, TRANS, shape, tsk_typ=Task.TRANSPOSE, tsk_eu_typ=Trans.LANE_COPY, **fields).run()
+    planned(memories, TRANS, shape, tsk_typ=Task.TRANSPOSE, tsk_eu_typ=Trans.LANE_COPY, **fields).run()
     assert np.array_equal(result.read(), values)
 
 
@@ -135,14 +135,14 @@ def _seconds(plan: Plan) -> float:
 
 
 def test_a_million_elements_of_a_series_take_no_perceptible_time() -> None:
-    machine = Machine()
+    memories = Memories()
     x = np.random.default_rng(3).standard_normal(_SHAPE).astype(np.float32)
     coefficients = (1 / np.cumprod([1, *range(1, 16)])).astype(np.float32)
-    source = put(machine, 0, x)
-    put(machine, 0x30000, np.broadcast_to(coefficients, (1, 64, 1, 16)).copy())
-    result = put(machine, 0x10000, np.zeros(_SHAPE, np.float32))
+    source = put(memories, 0, x)
+    put(memories, 0x30000, np.broadcast_to(coefficients, (1, 64, 1, 16)).copy())
+    result = put(memories, 0x10000, np.zeros(_SHAPE, np.float32))
     fields = {"tsk_typ": Task.SFU, "tsk_eu_typ": Sfu.TAYLOR, "res0_prec": 2, "opd0_prec": 2, "opd1_n": 16}
-    plan = planned(machine, SFU, _SHAPE, **fields, opd0_addr=0, opd1_addr=0x30000, res0_addr=0x10000)
+    plan = planned(memories, SFU, _SHAPE, **fields, opd0_addr=0, opd1_addr=0x30000, res0_addr=0x10000)
     assert _seconds(plan) < _PERCEPTIBLE
     part = np.ascontiguousarray(source.read()[0, 7, 0, :50])
     total = np.full_like(part, coefficients[-1])
@@ -152,14 +152,14 @@ def test_a_million_elements_of_a_series_take_no_perceptible_time() -> None:
 
 
 def test_a_million_lookups_take_no_perceptible_time() -> None:
-    machine, random = Machine(), np.random.default_rng(4)
+    memories, random = Memories(), np.random.default_rng(4)
     indices = random.integers(0, 256, _SHAPE).astype(np.uint8)
     table = random.standard_normal((1, 64, 1, 256)).astype(np.float32)
-    put(machine, 0, indices)
-    put(machine, 0x30000, table)
-    result = put(machine, 0x10000, np.zeros(_SHAPE, np.float32))
+    put(memories, 0, indices)
+    put(memories, 0x30000, table)
+    result = put(memories, 0x10000, np.zeros(_SHAPE, np.float32))
     fields = {"tsk_typ": Task.GATHER, "tsk_eu_typ": Gather.LANE_FAST, "res0_prec": 2, "opd0_prec": 2, "opd0_str": 4}
     sizes = {"opd0_h": 1, "opd0_w": 256, "opd1_c": 64, "opd1_w": _SHAPE[3]}
-    plan = planned(machine, SG, _SHAPE, **fields, **sizes, opd0_addr=0x30000, opd1_addr=0, res0_addr=0x10000)
+    plan = planned(memories, SG, _SHAPE, **fields, **sizes, opd0_addr=0x30000, opd1_addr=0, res0_addr=0x10000)
     assert _seconds(plan) < _PERCEPTIBLE
     assert np.array_equal(result.read(), np.take_along_axis(table, indices.astype(np.intp), 3))

@@ -17,7 +17,7 @@ from bmcompiler.backends.bm1880.isa import FLAG_NEURON, HEADER_SIZE, Engine
 from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.bmodel.bm1880 import Bm1880Model
 from bmcompiler.ir import Value
-from bmcompiler.runtime.simulator.bm1880 import GlobalMemory, LocalMemory, Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1880 import GlobalMemory, LocalMemory, Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
 from bmcompiler.runtime.simulator.bm1880.decoded import decode
 from bmcompiler.runtime.simulator.bm1880.memory import Shape, Tensor
@@ -90,7 +90,7 @@ def check_program(cmdbuf: bytes) -> int:
         at = int(index.offset[record])
         part = cmdbuf[at - HEADER_SIZE : at + int(index.length[record])]
         before = local.bytes.copy()
-        compile_plan(part, Machine(remote, local), NEURONS, WEIGHTS).run()
+        compile_plan(part, Memories(remote, local), NEURONS, WEIGHTS).run()
         matrix = engine == Engine.GDMA and bool(part[HEADER_SIZE + 5] & 1)
         mine = claimed(table, record, local=True)
         # of a matrix' last chunk the simulator leaves the padding alone, of which the chip's document says nothing

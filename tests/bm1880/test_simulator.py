@@ -53,24 +53,24 @@ from bmcompiler.backends.bm1880.bmkernel import (
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import FORMATS, GDMA, HEADER, Direction, Engine, GdmaFunction, StrideCode, WindowOp
 from bmcompiler.errors import BMError, SimulatorError
-from bmcompiler.runtime.simulator.bm1880 import LocalMemory, Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1880 import LocalMemory, Memories, compile_plan
 
 Quad = tuple[int, int, int, int]
 BASE = 0x1000
 
 
-def machine_with(data: NDArray[Any], room: int = 0) -> tuple[Machine, NDArray[np.uint8]]:
-    """A machine with `data` and `room` zero bytes behind it at global address BASE."""
+def machine_with(data: NDArray[Any], room: int = 0) -> tuple[Memories, NDArray[np.uint8]]:
+    """Memories with `data` and `room` zero bytes behind it at global address BASE."""
     memory = np.concatenate([data.reshape(-1).view(np.uint8), np.zeros(room, np.uint8)])
-    machine = Machine()
-    machine.globals.map(BASE, memory)
-    return machine, memory
+    memories = Memories()
+    memories.globals.map(BASE, memory)
+    return memories, memory
 
 
-def run(build: Callable[[Bmk1880Context], None], machine: Machine) -> None:
+def run(build: Callable[[Bmk1880Context], None], memories: Memories) -> None:
     k = bmk1880_register()
     build(k)
-    compile_plan(bmk1880_acquire_cmdbuf(k), machine).run()
+    compile_plan(bmk1880_acquire_cmdbuf(k), memories).run()
 
 
 def random_bytes(seed: int, *shape: int) -> NDArray[np.int8]:
@@ -103,7 +103,7 @@ def test_elements_lie_where_the_layout_rule_says(lane: int, shape: Quad, gaps: Q
 @pytest.mark.parametrize("lanes", [(0, 0), (3, 5), (31, 30)])
 def test_convolution_works_from_any_lane_into_any_lane(lanes: tuple[int, int]) -> None:
     x, w = random_bytes(1, 1, 35, 6, 7), random_bytes(2, 33, 3 * 2, 35)
-    machine, memory = machine_with(np.concatenate([x.ravel(), w.ravel()]), room=33 * 4 * 6)
+    memories, memory = machine_with(np.concatenate([x.ravel(), w.ravel()]), room=33 * 4 * 6)
 
     def build(k: Bmk1880Context) -> None:
         ifmap = bmk1880_tl_prealloc_align(k, lanes[0] << 16, shape_t4(1, 35, 6, 7), FMT_I8)
@@ -116,7 +116,7 @@ def test_convolution_works_from_any_lane_into_any_lane(lanes: tuple[int, int]) -
         bmk1880_tpu_conv(k, p)
         bmk1880_gdma_store(k, ofmap, BASE + x.size + w.size, CTRL_NULL)
 
-    run(build, machine)
+    run(build, memories)
     kernel = w.reshape(33, 3, 2, 35).astype(np.int64)
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.int64), (3, 2), (2, 3))
     sums = np.einsum("ncyxrs,orsc->noyx", windows, kernel)
@@ -132,7 +132,7 @@ def test_arith_shift_is_a_wrapping_left_shift_and_a_floor_right_shift() -> None:
     values = np.array([-1, -3, 3, 5, -5, 1, -32768, 19643, 12672, -15860], np.int64)
     bits = np.array([1, 1, 1, 1, 1, 1, -1, -12, 3, -14], np.int8)
     n = values.size
-    machine, memory = machine_with(np.concatenate([wide_planes(values), bits.view(np.uint8)]))
+    memories, memory = machine_with(np.concatenate([wide_planes(values), bits.view(np.uint8)]))
 
     def build(k: Bmk1880Context) -> None:
         low, high, amount = (bmk1880_tl_prealloc_align(k, at, shape_t4(1, 1, 1, n), FMT_I8) for at in (0, 16, 32))
@@ -142,19 +142,19 @@ def test_arith_shift_is_a_wrapping_left_shift_and_a_floor_right_shift() -> None:
         bmk1880_gdma_store(k, low, BASE, CTRL_NULL)
         bmk1880_gdma_store(k, high, BASE + n, CTRL_NULL)
 
-    run(build, machine)
+    run(build, memories)
     got = memory[:n].astype(np.int64) + 256 * memory[n : 2 * n].view(np.int8).astype(np.int64)
     assert got.tolist() == [-2, -6, 6, 10, -10, 2, -16384, 4, -29696, -1]
     memory[2 * n] = 17
     with pytest.raises(SimulatorError, match=r"command 3 \(TPU\): shift amounts must be -16\.\.16"):
-        run(build, machine)
+        run(build, memories)
 
 
 @pytest.mark.parametrize("lshift", [3, 14, 15, 18, 24, 31])
 def test_mac_wraps_its_sum_to_32_bits_before_the_rounded_shift(lshift: int) -> None:
     rng = np.random.default_rng(lshift)
     old, a = rng.integers(-32768, 32768, 400), random_bytes(5, 400)
-    machine, memory = machine_with(np.concatenate([wide_planes(old), a.view(np.uint8)]))
+    memories, memory = machine_with(np.concatenate([wide_planes(old), a.view(np.uint8)]))
 
     def build(k: Bmk1880Context) -> None:
         low, high, factor = (bmk1880_tl_prealloc_align(k, at, shape_t4(1, 4, 10, 10), FMT_I8) for at in (0, 112, 224))
@@ -165,7 +165,7 @@ def test_mac_wraps_its_sum_to_32_bits_before_the_rounded_shift(lshift: int) -> N
         bmk1880_gdma_store(k, low, BASE, CTRL_NULL)
         bmk1880_gdma_store(k, high, BASE + 400, CTRL_NULL)
 
-    run(build, machine)
+    run(build, memories)
     sums = (a.astype(np.int64) * -77 + (old << lshift)) & 0xFFFFFFFF
     sums = np.where(sums >> 31, sums - (1 << 32), sums)
     expected = np.clip((sums + 256) >> 9, -32768, 32767)
@@ -175,7 +175,7 @@ def test_mac_wraps_its_sum_to_32_bits_before_the_rounded_shift(lshift: int) -> N
 
 def test_relu_of_matrix_mac_saturates_to_unsigned_even_into_signed_tensors() -> None:
     left, right = np.array([[10, 10]], np.int8), np.array([[10, 30, -5], [10, 30, 0]], np.int8)
-    machine, memory = machine_with(np.concatenate([left.ravel(), right.ravel()]), room=3)
+    memories, memory = machine_with(np.concatenate([left.ravel(), right.ravel()]), room=3)
 
     def build(k: Bmk1880Context) -> None:
         a, b, o = (
@@ -190,13 +190,13 @@ def test_relu_of_matrix_mac_saturates_to_unsigned_even_into_signed_tensors() -> 
         bmk1880_tpu_matrix_mac(k, p)
         bmk1880_gdma_store(k, o, BASE + 8, CTRL_NULL)
 
-    run(build, machine)
+    run(build, memories)
     assert memory[8:].tolist() == [200, 255, 0]  # bm1880.md 8.1: 200 is stored as 0xC8
 
 
 def test_lookup_uses_the_table_of_the_lane_an_element_is_in() -> None:
     index, tables = random_bytes(3, 1, 40, 2, 3).view(np.uint8), random_bytes(4, 32, 256).view(np.uint8)
-    machine, memory = machine_with(np.concatenate([index.ravel(), tables.ravel()]))
+    memories, memory = machine_with(np.concatenate([index.ravel(), tables.ravel()]))
 
     def build(k: Bmk1880Context) -> None:
         x = bmk1880_tl_prealloc_align(k, 5 << 16, shape_t4(1, 40, 2, 3), FMT_U8)
@@ -206,14 +206,14 @@ def test_lookup_uses_the_table_of_the_lane_an_element_is_in() -> None:
         bmk1880_tpu_lut(k, bmk1880_lut_param_t(x, x, table))
         bmk1880_gdma_store(k, x, BASE, CTRL_NULL)
 
-    run(build, machine)
+    run(build, memories)
     expected = tables[np.arange(40)[:, None, None] % 32, index[0]]
     np.testing.assert_array_equal(memory[: index.size].reshape(40, 2, 3), expected)
 
 
 def test_transposed_and_strided_transfers() -> None:
     data = random_bytes(1, 3, 40, 2, 5)
-    machine, memory = machine_with(data, room=data.size * 2)
+    memories, memory = machine_with(data, room=data.size * 2)
 
     def build(k: Bmk1880Context) -> None:
         t = bmk1880_tl_prealloc_align(k, 0, shape_t4(3, 40, 2, 5), FMT_I8)
@@ -223,7 +223,7 @@ def test_transposed_and_strided_transfers() -> None:
         bmk1880_gdma_load_stride(k, half, BASE + 10, stride_t4(400, 20, 5, 1), CTRL_NULL)
         bmk1880_gdma_store_stride(k, half, BASE + 2 * data.size, stride_t4(400, 10, 5, 1), CTRL_NULL)
 
-    run(build, machine)
+    run(build, memories)
     stored = memory[data.size :].view(np.int8).reshape(2, -1)
     np.testing.assert_array_equal(stored[0].reshape(40, 3, 2, 5), data.transpose(1, 0, 2, 3))
     np.testing.assert_array_equal(stored[1].reshape(3, 40, 10)[:, :20], data[:, 1::2].reshape(3, 20, 10))
@@ -231,21 +231,21 @@ def test_transposed_and_strided_transfers() -> None:
 
 def test_global_copies_may_change_the_shape() -> None:
     data = random_bytes(1, 2, 3, 4, 5)
-    machine, memory = machine_with(data, room=data.size)
+    memories, memory = machine_with(data, room=data.size)
     source = tensor_gmem(BASE, shape_t4(2, 3, 4, 5), stride_t4(60, 20, 5, 1))
     target = tensor_gmem(BASE + 120, shape_t4(1, 6, 5, 4), stride_t4(120, 20, 4, 1))
 
     def build(k: Bmk1880Context) -> None:
         bmk1880_gdma_copy_gmem(k, target, source, CTRL_NULL)
 
-    run(build, machine)
+    run(build, memories)
     assert memory[120:].tobytes() == data.tobytes()
 
 
 @pytest.mark.parametrize("channels", [20, 70])
 def test_overlapping_local_copies_read_before_they_write(channels: int) -> None:
     data = random_bytes(7, 1, channels, 3, 5)
-    machine, memory = machine_with(data)
+    memories, memory = machine_with(data)
 
     def build(k: Bmk1880Context) -> None:
         a = bmk1880_tl_prealloc_align(k, 0, shape_t4(1, channels, 3, 5), FMT_I8)
@@ -255,7 +255,7 @@ def test_overlapping_local_copies_read_before_they_write(channels: int) -> None:
         bmk1880_gdma_store(k, b, BASE, CTRL_NULL)
 
     expected = data.tobytes()
-    run(build, machine)
+    run(build, memories)
     assert memory.tobytes() == expected
 
 
@@ -264,22 +264,22 @@ def gdma_record(**fields: int) -> bytes:
 
 
 def test_constant_fill() -> None:
-    machine, memory = machine_with(np.full(40, 9, np.uint8))
+    memories, memory = machine_with(np.full(40, 9, np.uint8))
     shape = {"src_n": 1, "src_c": 1, "src_h": 1, "src_w": 5, "dst_c": 1, "dst_h": 1, "dst_w": 5}
     fill = {"direction": Direction.GLOBAL, "function": GdmaFunction.FILL, "fill_value": 77}
-    compile_plan(gdma_record(**shape, **fill, dst_addr_lo=BASE + 3, dst_addr_hi=1), machine).run()
+    compile_plan(gdma_record(**shape, **fill, dst_addr_lo=BASE + 3, dst_addr_hi=1), memories).run()
     assert memory.tolist() == [9] * 3 + [77] * 5 + [9] * 32
 
 
 def test_relocation_adds_the_bases_the_flags_ask_for() -> None:
-    machine, neuron = machine_with(np.arange(32, dtype=np.uint8))
-    machine.globals.map(0x9000, np.arange(100, 132, dtype=np.uint8))
+    memories, neuron = machine_with(np.arange(32, dtype=np.uint8))
+    memories.globals.map(0x9000, np.arange(100, 132, dtype=np.uint8))
 
     k = bmk1880_register()
     t = bmk1880_tl_prealloc_align(k, 0, shape_t4(1, 1, 1, 4), FMT_I8)
     bmk1880_gdma_load(k, t, 8, CTRL_WEIGHT)
     bmk1880_gdma_store(k, t, 2, CTRL_NEURON)
-    compile_plan(bmk1880_acquire_cmdbuf(k), machine, BASE, 0x9000).run()
+    compile_plan(bmk1880_acquire_cmdbuf(k), memories, BASE, 0x9000).run()
     assert neuron[:8].tolist() == [0, 1, 108, 109, 110, 111, 6, 7]
 
 
@@ -291,19 +291,19 @@ def relu_program(k: Bmk1880Context, address: int = BASE, ctrls: int = CTRL_NULL)
 
 
 def test_transfers_outside_the_mapped_memory_are_refused() -> None:
-    machine, _ = machine_with(np.zeros(8, np.uint8))
+    memories, _ = machine_with(np.zeros(8, np.uint8))
     with pytest.raises(SimulatorError, match=r"command 2 \(GDMA\): global tensor .* ends 1 bytes after"):
-        run(lambda k: relu_program(k, BASE + 1), machine)
+        run(lambda k: relu_program(k, BASE + 1), memories)
     with pytest.raises(SimulatorError, match=r"command 2 \(GDMA\): global address 0xfff is outside"):
-        run(lambda k: relu_program(k, BASE - 1), machine)
+        run(lambda k: relu_program(k, BASE - 1), memories)
 
 
 def test_read_only_memory_is_not_written() -> None:
-    machine = Machine()
+    memories = Memories()
     data = np.frombuffer(bytes(8), np.uint8)
-    machine.globals.map(BASE, data)
+    memories.globals.map(BASE, data)
     with pytest.raises(SimulatorError, match=r"command 2 \(GDMA\): it writes into the weights"):
-        run(relu_program, machine)
+        run(relu_program, memories)
 
 
 def changed(engine: Engine, index: int, **fields: int) -> bytes:
@@ -337,9 +337,9 @@ def changed(engine: Engine, index: int, **fields: int) -> bytes:
     ],
 )
 def test_impossible_fields_name_the_command(engine: Engine, fields: dict[str, int], message: str) -> None:
-    machine, _ = machine_with(np.zeros(8, np.uint8))
+    memories, _ = machine_with(np.zeros(8, np.uint8))
     with pytest.raises(SimulatorError, match=message):
-        compile_plan(changed(engine, 0, **fields), machine).run()
+        compile_plan(changed(engine, 0, **fields), memories).run()
 
 
 @pytest.mark.parametrize("operation", list(WindowOp))
@@ -358,11 +358,11 @@ def test_broken_records_are_refused() -> None:
     k = bmk1880_register()
     relu_program(k)
     cmdbuf = bmk1880_acquire_cmdbuf(k)
-    machine, _ = machine_with(np.zeros(8, np.uint8))
+    memories, _ = machine_with(np.zeros(8, np.uint8))
     for damaged in (cmdbuf[:-1], cmdbuf[:3], b"\0" + cmdbuf[1:], cmdbuf + b"\xa5\x40\x07\x00" + bytes(4)):
         with pytest.raises(SimulatorError, match="record"):
-            compile_plan(damaged, machine)
-    assert len(compile_plan(b"", machine)) == 0
+            compile_plan(damaged, memories)
+    assert len(compile_plan(b"", memories)) == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -375,11 +375,11 @@ def test_mutated_programs_end_in_success_or_a_reported_error(seed: int) -> None:
         damaged = bytearray(cmdbuf)
         for _ in range(rng.choice([1, 2, 6])):
             damaged[rng.randrange(len(damaged))] = rng.choice([0, 255, rng.randrange(256)])
-        machine, _ = machine_with(np.frombuffer(contents, np.uint8))
-        machine.globals.map(0, np.frombuffer(contents, np.uint8).copy()[:BASE])
+        memories, _ = machine_with(np.frombuffer(contents, np.uint8))
+        memories.globals.map(0, np.frombuffer(contents, np.uint8).copy()[:BASE])
         start = time.process_time()
         try:
-            compile_plan(bytes(damaged), machine).run()
+            compile_plan(bytes(damaged), memories).run()
             outcomes.add("ran")
         except BMError:
             outcomes.add("refused")

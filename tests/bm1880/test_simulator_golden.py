@@ -14,7 +14,7 @@ import pytest
 
 from bmcompiler import bmodel
 from bmcompiler.bmodel.bm1880 import Bm1880Model
-from bmcompiler.runtime.simulator.bm1880 import Machine, compile_plan
+from bmcompiler.runtime.simulator.bm1880 import Memories, compile_plan
 
 ROOT = Path(__file__).parents[2]
 ROWS: list[dict[str, Any]] = json.loads((ROOT / "tests/data/bm1880_golden.json").read_text())
@@ -27,9 +27,9 @@ needs_samples = pytest.mark.skipif(
 def run_row(case: str) -> dict[str, bytes]:
     cmdbuf, contents, results = golden_cases.build(case)
     memory = np.frombuffer(contents, np.uint8).copy()
-    machine = Machine()
-    machine.globals.map(0, memory)
-    compile_plan(cmdbuf, machine).run()
+    memories = Memories()
+    memories.globals.map(0, memory)
+    compile_plan(cmdbuf, memories).run()
     return {name: memory[at : at + size].tobytes() for name, at, size in results}
 
 
@@ -47,13 +47,13 @@ def sample(name: str) -> Bm1880Model:
 
 def run_command(model: Bm1880Model, index: int, data: bytes) -> list[bytes]:
     command = model.commands[index]
-    machine = Machine()
+    memories = Memories()
     neuron = np.zeros(command.neuron_size, np.uint8)
     weights = np.frombuffer(model.weights[command.weight_index], np.uint8)
-    machine.globals.map(0x2800000, weights)
-    machine.globals.map(0x4000000, neuron)
+    memories.globals.map(0x2800000, weights)
+    memories.globals.map(0x4000000, neuron)
     neuron[: len(data)] = np.frombuffer(data, np.uint8)
-    plan = compile_plan(command.cmdbuf, machine, 0x4000000, 0x2800000)
+    plan = compile_plan(command.cmdbuf, memories, 0x4000000, 0x2800000)
     plan.run()
     return [neuron[output.offset : output.offset + output.size].tobytes() for output in command.outputs]
 

@@ -51,7 +51,7 @@ def _read(ops: Operands, name: str, dtype: np.dtype[Any] = FP32) -> Reader:
 def lut_step(ops: Operands) -> Step:
     """Step of res = table[index & 255]: indices are words, or plain bytes with precision int8."""
     f = ops.fields
-    table, result = ops.machine.table(f["opd1_addr"], _ENTRIES).view(np.int32), _map(ops, "res0", WORD)
+    table, result = ops.memories.table(f["opd1_addr"], _ENTRIES).view(np.int32), _map(ops, "res0", WORD)
     if ops.precision("opd0") == Precision.INT8:
         shape = ops.size("res0")
         index: Reader = ops.tensor("opd0", shape, aligned_strides(shape, ops.lane("opd0"), 1), _BYTE).read
@@ -107,7 +107,7 @@ def sfu_step(ops: Operands) -> Step:
     unit = ops.fields["tsk_eu_typ"]
     if unit == Eu.TAYLOR:
         source, result = _read(ops, "opd0"), _map(ops, "res0")
-        coefficients = ops.machine.table(ops.fields["opd1_addr"], ops.fields["opd1_n"])
+        coefficients = ops.memories.table(ops.fields["opd1_addr"], ops.fields["opd1_n"])
         return lambda: result.write(fp32.taylor(source(), coefficients))
     if unit == Eu.RSQRT:
         source, result = _read(ops, "opd0"), _map(ops, "res0")

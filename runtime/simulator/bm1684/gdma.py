@@ -13,8 +13,8 @@ from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, global_stride
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.fp32 import add
-from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.bm1684.memory import Memories
+from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.plan import Step
 from bmcompiler.runtime.simulator.relocation import BaseRelocation
@@ -42,10 +42,10 @@ class Relocation(BaseRelocation):
 
 
 class Transfer:
-    """One GDMA command: its tensors in the memory of `machine`."""
+    """One GDMA command: its tensors in `memories`."""
 
-    def __init__(self, machine: Machine, fields: Fields, relocation: Relocation) -> None:
-        self.machine, self.fields, self.relocation = machine, fields, relocation
+    def __init__(self, memories: Memories, fields: Fields, relocation: Relocation) -> None:
+        self.memories, self.fields, self.relocation = memories, fields, relocation
         self.direction = Direction(fields["direction"])
         self.function = fields["special_func"]
 
@@ -92,9 +92,9 @@ class Transfer:
             strides = self.registers(side) if self.fields["stride_enable"] else self._default(side, shape, address)
         n, c, h, w = (dtype.itemsize * stride for stride in strides)
         if not self.is_local(side):
-            return self.machine.globals.tensor(address + skip * c, shape, (n, c, h, w), dtype)
+            return self.memories.globals.tensor(address + skip * c, shape, (n, c, h, w), dtype)
         lane, offset = lane_offset(address)
-        return self.machine.local.tensor(lane + skip, offset, shape, (n, c, h, w), dtype)
+        return self.memories.local.tensor(lane + skip, offset, shape, (n, c, h, w), dtype)
 
     def _default(self, side: str, shape: Shape, address: int) -> Shape:
         if not self.is_local(side):

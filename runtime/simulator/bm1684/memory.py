@@ -21,7 +21,7 @@ def local_memory(*, poisoned: bool = False) -> LaneMemory:
     return (switched_on if poisoned else LaneMemory)(CHIP.lanes, CHIP.lmem_size)
 
 
-class Machine:
+class Memories:
     """One chip: its local memory, its L2 and the global memory it sees.
 
     L2 is part of `globals`, where GDMA finds it, at `CHIP.l2_window`. It is zero at first but for its tables. Local

@@ -12,8 +12,8 @@ from bmcompiler.backends.bm1684.chip import aligned_strides, compact_strides, is
 from bmcompiler.backends.bm1684.isa import Precision, StrideCode
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import requantize
-from bmcompiler.runtime.simulator.bm1684.memory import Machine
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.bm1684.memory import Memories
+from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import IntArray, Shape, Tensor
 
 Reader = Callable[[], NDArray[Any]]
@@ -64,10 +64,10 @@ class Packed:
 
 
 class Operands:
-    """The operands of one TIU command in the memory of `machine`; `fast` allows float sums in any order."""
+    """The operands of one TIU command in `memories`; `fast` allows float sums in any order."""
 
-    def __init__(self, machine: Machine, fields: Fields, fast: bool = False) -> None:
-        self.machine, self.fields, self.fast = machine, fields, fast
+    def __init__(self, memories: Memories, fields: Fields, fast: bool = False) -> None:
+        self.memories, self.fields, self.fast = memories, fields, fast
 
     def size(self, name: str) -> Shape:
         """(n, c, h, w) as the size fields of `res0`, `opd0` or `opd1` say."""
@@ -83,7 +83,7 @@ class Operands:
 
     def tensor(self, name: str, shape: Shape, strides: Shape, dtype: np.dtype[Any], at: int = 0) -> Tensor:
         """Elements `at` bytes after the operand's address; strides in bytes."""
-        return self.machine.local_tensor(self.fields[f"{name}_addr"] + at, shape, strides, dtype)
+        return self.memories.local_tensor(self.fields[f"{name}_addr"] + at, shape, strides, dtype)
 
     def precision(self, name: str) -> int:
         """Precision code of the operand."""

@@ -13,10 +13,10 @@ from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
 from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.matrix import matrix_step, vector_step
-from bmcompiler.runtime.simulator.bm1684.memory import Machine
+from bmcompiler.runtime.simulator.bm1684.memory import Memories
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.windows import convolution_step, window_step
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.plan import Step
 
 _TASKS: dict[int, Callable[[Operands], Step]] = {
@@ -49,11 +49,11 @@ def tiu_step(ops: Operands) -> Step:
     return maker(ops)
 
 
-COMMANDS: CommandSet[Machine, Relocation] = CommandSet(
+COMMANDS: CommandSet[Memories, Relocation] = CommandSet(
     ID_FIELDS,
     _rows,
     Relocation,
-    lambda machine, fields, fast: tiu_step(Operands(machine, fields, fast)),
-    lambda machine, fields, moved: gdma_step(Transfer(machine, fields, moved)),
+    lambda memories, fields, fast: tiu_step(Operands(memories, fields, fast)),
+    lambda memories, fields, moved: gdma_step(Transfer(memories, fields, moved)),
 )
 compile_plan = COMMANDS.compile_plan

@@ -16,14 +16,14 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
 from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
 from bmcompiler.runtime.simulator.bm1684.gdma import Transfer, gdma_step
-from bmcompiler.runtime.simulator.bm1684.memory import Machine
+from bmcompiler.runtime.simulator.bm1684.memory import Memories
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.plan import COMMANDS, tiu_step
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.races import Accesses
 
 
-class _Chip(Machine):
+class _Chip(Memories):
     """A chip that takes notes of its tables in L2."""
 
     def table(self, offset: int, entries: int) -> NDArray[np.float32]:
@@ -33,20 +33,20 @@ class _Chip(Machine):
 
 class _NotedOperands(Operands):
     def tensor(self, name: str, shape: Shape, strides: Shape, dtype: np.dtype[Any], at: int = 0) -> Tensor:
-        noted(self.machine.globals).operand(name)
+        noted(self.memories.globals).operand(name)
         return super().tensor(name, shape, strides, dtype, at)
 
 
 class _NotedTransfer(Transfer):
     def tensor(self, side: str, shape: Shape, strides: Shape | None = None, skip: int = 0) -> Tensor:
-        noted(self.machine.globals).operand(side)
+        noted(self.memories.globals).operand(side)
         return super().tensor(side, shape, strides, skip)
 
 
 _COMMANDS = replace(
     COMMANDS,
-    tiu=lambda machine, fields, fast: tiu_step(_NotedOperands(machine, fields, fast)),
-    gdma=lambda machine, fields, moved: gdma_step(_NotedTransfer(machine, fields, moved)),
+    tiu=lambda memories, fields, fast: tiu_step(_NotedOperands(memories, fields, fast)),
+    gdma=lambda memories, fields, moved: gdma_step(_NotedTransfer(memories, fields, moved)),
 )
 
 

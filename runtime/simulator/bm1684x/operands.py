@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES, Layout, Precision
 from bmcompiler.errors import SimulatorError
-from bmcompiler.runtime.simulator.bm1684x.machine import Machine
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.bm1684x.memories import Memories
+from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.plan import Step
 
@@ -115,10 +115,10 @@ class Result:
 
 
 class Operands:
-    """The operands of one TIU command in the memory of `machine`; `fast` allows float sums in any order."""
+    """The operands of one TIU command in `memories`; `fast` allows float sums in any order."""
 
-    def __init__(self, machine: Machine, fields: Fields, fast: bool = False) -> None:
-        self.machine, self.fields, self.fast = machine, fields, fast
+    def __init__(self, memories: Memories, fields: Fields, fast: bool = False) -> None:
+        self.memories, self.fields, self.fast = memories, fields, fast
 
     # -- what the fields say -------------------------------------------------------------------------------------------
     def precision(self, name: str) -> Precision:
@@ -191,7 +191,7 @@ class Operands:
             address = self.fields[f"{name}_addr"]
             raise SimulatorError(f"address 0x{address:x} of {name} is not a multiple of {dtype.itemsize} bytes")
         strides = self.strides(name, shape, dtype.itemsize, layout) if isinstance(layout, int) else layout
-        return self.machine.local.tensor(lane, offset, shape, strides, dtype)
+        return self.memories.local.tensor(lane, offset, shape, strides, dtype)
 
     def reader(self, name: str, shape: Shape, dtype: np.dtype[Any], layout: int | Shape = Layout.ALIGNED) -> Reader:
         """What reads an operand as (N, C, H, W), perhaps as a view: its tensor, or its immediate repeated."""
@@ -210,4 +210,4 @@ class Operands:
         end = offset + count * dtype.itemsize
         if offset % dtype.itemsize or offset < 0 or end > CHIP.static_size:
             raise SimulatorError(f"{count} elements at offset 0x{offset:x} do not lie in static memory")
-        return self.machine.static[offset:end].view(dtype)
+        return self.memories.static[offset:end].view(dtype)

@@ -9,7 +9,7 @@ from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm168x.commands import CommandSet
 from bmcompiler.runtime.simulator.bm1684x import cube, gdma, vector
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Relocation, Transfer
-from bmcompiler.runtime.simulator.bm1684x.machine import Machine
+from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, StepMaker
 from bmcompiler.runtime.simulator.plan import Step
 
@@ -34,11 +34,11 @@ def tiu_step(ops: Operands) -> Step:
     return maker(ops)
 
 
-COMMANDS: CommandSet[Machine, Relocation] = CommandSet(
+COMMANDS: CommandSet[Memories, Relocation] = CommandSet(
     ID_FIELDS,
     lambda engine, data: split(engine, data).fields(),
     Relocation,
-    lambda machine, fields, fast: tiu_step(Operands(machine, fields, fast)),
-    lambda machine, fields, moved: gdma.gdma_step(Transfer(machine, fields, moved)),
+    lambda memories, fields, fast: tiu_step(Operands(memories, fields, fast)),
+    lambda memories, fields, moved: gdma.gdma_step(Transfer(memories, fields, moved)),
 )
 compile_plan = COMMANDS.compile_plan

@@ -17,7 +17,7 @@ from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
 from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
 from bmcompiler.runtime.simulator.bm1684x.gdma import gdma_step
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
-from bmcompiler.runtime.simulator.bm1684x.machine import Machine
+from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands
 from bmcompiler.runtime.simulator.bm1684x.plan import COMMANDS, tiu_step
 from bmcompiler.runtime.simulator.memory import Tensor
@@ -26,29 +26,29 @@ from bmcompiler.runtime.simulator.races import Accesses
 
 class _NotedOperands(Operands):
     def tensor(self, name: str, *args: Any, **kwargs: Any) -> Tensor:
-        noted(self.machine.globals).operand(name)
+        noted(self.memories.globals).operand(name)
         return super().tensor(name, *args, **kwargs)
 
     def static(self, name: str, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         offset = self.fields[f"{name}_addr"] - CHIP.static_window
-        noted(self.machine.globals).row(name, offset, count, dtype.itemsize)
+        noted(self.memories.globals).row(name, offset, count, dtype.itemsize)
         return super().static(name, count, dtype)
 
 
 class _NotedTransfer(Transfer):
     def tensor(self, side: str, *args: Any, **kwargs: Any) -> Tensor:
-        noted(self.machine.globals).operand(side)
+        noted(self.memories.globals).operand(side)
         return super().tensor(side, *args, **kwargs)
 
 
 _COMMANDS = replace(
     COMMANDS,
-    tiu=lambda machine, fields, fast: tiu_step(_NotedOperands(machine, fields, fast)),
-    gdma=lambda machine, fields, moved: gdma_step(_NotedTransfer(machine, fields, moved)),
+    tiu=lambda memories, fields, fast: tiu_step(_NotedOperands(memories, fields, fast)),
+    gdma=lambda memories, fields, moved: gdma_step(_NotedTransfer(memories, fields, moved)),
 )
 
 
 def accesses(decoded: DecodedStage) -> Accesses:
     """See `stage_accesses`."""
     memory = OnChip(CHIP.static_window, CHIP.static_size, "static memory")
-    return stage_accesses(decoded, CHIP, memory, lambda outside, local: Machine(outside, local=local), _COMMANDS)
+    return stage_accesses(decoded, CHIP, memory, lambda outside, local: Memories(outside, local=local), _COMMANDS)

@@ -1,4 +1,4 @@
-"""How commands of a chip of the family are decoded and bound to a machine: once, for a plan that is run many times."""
+"""How commands of a chip of the family are decoded and bound to memories: once, for a plan that is run many times."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from typing import Generic, TypeVar
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.order import Engine, IdFields
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.plan import Plan, Step, bound
 from bmcompiler.runtime.simulator.relocation import BaseRelocation
 
-MachineT = TypeVar("MachineT")
+MemoriesT = TypeVar("MemoriesT")
 RelocationT = TypeVar("RelocationT", bound=BaseRelocation)
 
 
 @dataclass(frozen=True)
-class CommandSet(Generic[MachineT, RelocationT]):
+class CommandSet(Generic[MemoriesT, RelocationT]):
     """The commands of a chip.
 
     Attributes:
         ids: names of the fields that order them.
         rows: fields of each command of an engine's stream; raises EncodingError.
         relocation: what moves addresses; without a start, none.
-        tiu: step of a command for (machine, fields, fast). gdma: for (machine, fields, relocation).
+        tiu: step of a command for (memories, fields, fast). gdma: for (memories, fields, relocation).
     """
 
     ids: Mapping[Engine, IdFields]
     rows: Callable[[Engine, bytes], list[Fields]]
     relocation: Callable[..., RelocationT]
-    tiu: Callable[[MachineT, Fields, bool], Step]
-    gdma: Callable[[MachineT, Fields, RelocationT], Step]
+    tiu: Callable[[MemoriesT, Fields, bool], Step]
+    gdma: Callable[[MemoriesT, Fields, RelocationT], Step]
 
     def compile_plan(
         self,
         groups: Sequence[CommandGroup],
-        machine: MachineT,
+        memories: MemoriesT,
         relocation: RelocationT | None = None,
         *,
         fast: bool = False,
     ) -> Plan:
-        """Relocate and decode a static program for `machine`.
+        """Relocate and decode a static program for `memories`.
 
         Args:
             groups: command groups in program order; ids count from 1 in each.
-            machine: memories the commands work on; the global memory of the program must be mapped already.
+            memories: those the commands work on; the global memory of the program must be mapped already.
             relocation: how compiled global addresses become real ones; by default they are real.
             fast: float sums of convolutions and matrix products in any order: close to the chip's results, not equal.
 
@@ -56,7 +56,7 @@ class CommandSet(Generic[MachineT, RelocationT]):
         """
         moved = relocation or self.relocation()
         decoded = ({engine: self.decode(engine, data) for engine, data in zip(Engine, group)} for group in groups)
-        return bound(decoded, self.ids, lambda engine, fields: self.step(machine, engine, fields, moved, fast=fast))
+        return bound(decoded, self.ids, lambda engine, fields: self.step(memories, engine, fields, moved, fast=fast))
 
     def decode(self, engine: Engine, data: bytes) -> list[Fields]:
         """The commands of a stream. Raises SimulatorError for malformed ones."""
@@ -66,9 +66,9 @@ class CommandSet(Generic[MachineT, RelocationT]):
             raise SimulatorError(error.reason) from error
 
     def step(
-        self, machine: MachineT, engine: Engine, fields: Fields, relocation: RelocationT, *, fast: bool = False
+        self, memories: MemoriesT, engine: Engine, fields: Fields, relocation: RelocationT, *, fast: bool = False
     ) -> Step:
-        """What one command does, bound to `machine`. Raises SimulatorError for forms and operands it cannot have."""
+        """What one command does, bound to `memories`. Raises SimulatorError for forms and operands it cannot have."""
         if engine is Engine.GDMA:
-            return self.gdma(machine, fields, relocation)
-        return self.tiu(machine, fields, fast)
+            return self.gdma(memories, fields, relocation)
+        return self.tiu(memories, fields, fast)

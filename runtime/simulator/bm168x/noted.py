@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import SimulatorError
-from bmcompiler.runtime.simulator.bm168x.commands import CommandSet, MachineT
+from bmcompiler.runtime.simulator.bm168x.commands import CommandSet, MemoriesT
 from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
 from bmcompiler.runtime.simulator.memory import UNSIGNED, GlobalMemory, Shape, Tensor
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE, Anywhere, NotedLanes, Notes
@@ -66,13 +66,13 @@ def stage_accesses(
     decoded: DecodedStage,
     chip: LaneChip,
     memory: OnChip,
-    machine: Callable[[NotedOutside, NotedLanes], MachineT],
-    commands: CommandSet[MachineT, Any],
+    memories: Callable[[NotedOutside, NotedLanes], MemoriesT],
+    commands: CommandSet[MemoriesT, Any],
 ) -> Accesses:
     """What the commands of a stage read and write in memory that both engines reach.
 
     Args:
-        machine: the chip of these memories. commands: such as bind their operands to it and write them down.
+        memories: of a chip. commands: such as bind their operands to it and write them down.
 
     Raises:
         SimulatorError: operands that leave their memory, forms of commands the simulator does not know; names the
@@ -80,7 +80,7 @@ def stage_accesses(
     """
     notes, relocation = Notes(), commands.relocation(decoded.stage.ctx_address)
     outside = NotedOutside(notes, memory.window, memory.size)
-    noting = machine(outside, NotedLanes(notes, chip.lanes, chip.lmem_size))
+    noting = memories(outside, NotedLanes(notes, chip.lanes, chip.lmem_size))
     for engine, records in decoded.at.items():
         rows = (row for group in decoded.stage.groups for row in commands.decode(engine, group[engine]))
         for record, fields in zip(records.tolist(), rows):

@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import FLAG_NEURON, FLAG_WEIGHT, Direction, GdmaFunction
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import saturate
-from bmcompiler.runtime.simulator.bm1880.memory import IntArray, Machine, Shape, Tensor
+from bmcompiler.runtime.simulator.bm1880.memory import IntArray, Memories, Shape, Tensor
 from bmcompiler.runtime.simulator.bm1880.operands import Fields, Step
 
 # T = A g A^T of a 3x3 kernel (bm1880.md 5.4).
@@ -23,8 +23,8 @@ _LOCAL_TARGETS = (Direction.LOAD, Direction.LOCAL)
 class Transfer:
     """Operands of one GDMA command; `bases` are the neuron and weight addresses that relocation adds (bm1880.md 3)."""
 
-    def __init__(self, machine: Machine, fields: Fields, flags: int, bases: tuple[int, int]) -> None:
-        self.machine, self.fields = machine, fields
+    def __init__(self, memories: Memories, fields: Fields, flags: int, bases: tuple[int, int]) -> None:
+        self.memories, self.fields = memories, fields
         self.direction = fields["direction"]
         self._base = (bases[0] if flags & FLAG_NEURON else 0) + (bases[1] if flags & FLAG_WEIGHT else 0)
 
@@ -68,12 +68,12 @@ class Transfer:
         """One side as a tensor; `lane_offset` channels away from its address (local sides)."""
         strides = strides or self.strides(side, shape)
         if not self.is_local(side):
-            tensor = self.machine.globals.tensor(self.address(side), shape, strides)
+            tensor = self.memories.globals.tensor(self.address(side), shape, strides)
             if side == "dst" and not tensor.pieces[0][1].flags.writeable:
                 raise SimulatorError("it writes into the weights, which are read-only here")
             return tensor
         lane, offset = self.place(side)
-        return self.machine.local.tensor(lane + lane_offset, offset, shape, strides)
+        return self.memories.local.tensor(lane + lane_offset, offset, shape, strides)
 
 
 def gdma_step(transfer: Transfer) -> Step:

@@ -25,7 +25,7 @@ __all__ = [
     "GlobalMemory",
     "IntArray",
     "LocalMemory",
-    "Machine",
+    "Memories",
     "Shape",
     "Tensor",
     "WideTensor",
@@ -55,7 +55,7 @@ class LocalMemory(LaneMemory):
         super().__init__(CHIP.lanes, CHIP.lmem_size)
 
 
-class Machine:
+class Memories:
     """One chip: its local and global memory."""
 
     def __init__(self, global_memory: GlobalMemory | None = None, local: LocalMemory | None = None) -> None:

@@ -15,7 +15,7 @@ from bmcompiler.runtime.simulator.bm1880.memory import (
     SIGNED,
     UNSIGNED,
     IntArray,
-    Machine,
+    Memories,
     Shape,
     Tensor,
     WideTensor,
@@ -46,8 +46,8 @@ def _packed(shape: Shape, channel: int) -> Shape:
 class Operands:
     """Operands of one TIU command. All methods raise SimulatorError for tensors outside local memory."""
 
-    def __init__(self, machine: Machine, fields: Fields) -> None:
-        self.machine, self.fields = machine, fields
+    def __init__(self, memories: Memories, fields: Fields) -> None:
+        self.memories, self.fields = memories, fields
         self.lane = fields["res0_addr"] // CHIP.lmem_size
 
     def shape(self, name: str) -> Shape:
@@ -87,7 +87,7 @@ class Operands:
         """The (low) plane of an operand; shape, strides and dtype come from the fields unless given."""
         shape = shape or self.shape(name)
         lane, offset = self.place(name)
-        return self.machine.local.tensor(
+        return self.memories.local.tensor(
             lane, offset, shape, strides or self.strides(name, shape), dtype or self.dtype(name)
         )
 
@@ -102,7 +102,7 @@ class Operands:
         explicit = self.fields[f"short_{name}_str"] == StrideCode.EXPLICIT
         distance = self.fields[f"{name}_b_str"] if explicit else shape[0] * strides[0]
         lane, offset = self.place(name)
-        local = self.machine.local
+        local = self.memories.local
         low = local.tensor(lane, offset, shape, strides, UNSIGNED)
         high = local.tensor(lane, offset + distance, shape, strides, self.dtype(name))
         return WideTensor(low, high)

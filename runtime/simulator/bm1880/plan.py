@@ -13,7 +13,7 @@ from bmcompiler.runtime.cpu_functions import CpuMemory, bind_cpu_function, cpu_f
 from bmcompiler.runtime.simulator.bm1880.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1880.gdma import Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1880.matrix import matrix_fold_step, matrix_mac_step
-from bmcompiler.runtime.simulator.bm1880.memory import Machine
+from bmcompiler.runtime.simulator.bm1880.memory import Memories
 from bmcompiler.runtime.simulator.bm1880.operands import Fields, Operands, Step
 from bmcompiler.runtime.simulator.bm1880.windows import convolution_step, window_step
 
@@ -29,9 +29,9 @@ _PARAM_START = 48
 
 
 class Plan:
-    """An executable command buffer, bound to the memories of one machine.
+    """An executable command buffer, bound to the memories of one chip.
 
-    Plans of different machines may run on different threads at the same time.
+    Plans of different chips may run on different threads at the same time.
     """
 
     def __init__(self, steps: list[Step], engines: list[int]) -> None:
@@ -57,13 +57,13 @@ class Plan:
 
 
 def compile_plan(
-    cmdbuf: bytes | bytearray | memoryview, machine: Machine, neuron_base: int = 0, weight_base: int = 0
+    cmdbuf: bytes | bytearray | memoryview, memories: Memories, neuron_base: int = 0, weight_base: int = 0
 ) -> Plan:
-    """Relocate and decode a command buffer (bm1880.md 3) for `machine`.
+    """Relocate and decode a command buffer (bm1880.md 3) for `memories`.
 
     Args:
         cmdbuf: records as in the model file, not relocated.
-        machine: memories the commands work on; the neuron and weight areas must be mapped already.
+        memories: those the commands work on; the neuron and weight areas must be mapped already.
         neuron_base, weight_base: device addresses of the two areas.
 
     Raises:
@@ -81,11 +81,11 @@ def compile_plan(
     for position, (engine, payload, flags) in enumerate(index):
         try:
             if engine == Engine.TPU:
-                steps.append(_tpu_step(machine, fields[position]))
+                steps.append(_tpu_step(memories, fields[position]))
             elif engine == Engine.GDMA:
-                steps.append(_gdma_step(Transfer(machine, fields[position], flags, bases)))
+                steps.append(_gdma_step(Transfer(memories, fields[position], flags, bases)))
             else:
-                steps.append(_cpu_step(machine, payload, bases))
+                steps.append(_cpu_step(memories, payload, bases))
         except SimulatorError as error:
             raise _at(position, engine, error.reason) from error
     return Plan(steps, engines)
@@ -106,13 +106,13 @@ def _decode(index: Records) -> dict[int, Fields]:
     return fields
 
 
-def _tpu_step(machine: Machine, fields: Fields) -> Step:
+def _tpu_step(memories: Memories, fields: Fields) -> Step:
     if not fields["cmd_en"]:
         raise SimulatorError("the command is not enabled")
     maker = _TASKS.get(fields["tsk_typ"])
     if maker is None:
         raise SimulatorError(f"task type {fields['tsk_typ']} does not exist")
-    return maker(Operands(machine, fields))
+    return maker(Operands(memories, fields))
 
 
 def _gdma_step(transfer: Transfer) -> Step:
@@ -121,7 +121,7 @@ def _gdma_step(transfer: Transfer) -> Step:
     return gdma_step(transfer)
 
 
-def _cpu_step(machine: Machine, payload: bytes, bases: tuple[int, int]) -> Step:
+def _cpu_step(memories: Memories, payload: bytes, bases: tuple[int, int]) -> Step:
     operation = int.from_bytes(payload[:4], "little")
     if operation == CpuOperation.SYNC:
         return _nothing
@@ -132,7 +132,7 @@ def _cpu_step(machine: Machine, payload: bytes, bases: tuple[int, int]) -> Step:
         raise SimulatorError(f"{size} parameter bytes do not fit a record of {len(payload)} bytes")
     name = payload[CPU_NAME_BYTES].split(b"\0")[0].decode("ascii", "replace")
     function = cpu_function(name)
-    memory = CpuMemory(machine.globals.area(bases[0]), machine.globals.area(bases[1]))
+    memory = CpuMemory(memories.globals.area(bases[0]), memories.globals.area(bases[1]))
     with _naming(name):
         call = bind_cpu_function(function, memory, payload[_PARAM_START : _PARAM_START + size])
 

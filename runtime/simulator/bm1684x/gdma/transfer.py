@@ -1,4 +1,4 @@
-"""One GDMA command: its tensors in the memories of a machine (bm1684x.md 3.1, 3.3)."""
+"""One GDMA command: its tensors in the memories of a chip (bm1684x.md 3.1, 3.3)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bmcompiler.backends.bm1684x.chip import CHIP, dense, is_local
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES
 from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
 from bmcompiler.errors import SimulatorError
-from bmcompiler.runtime.simulator.bm1684x.machine import Machine
+from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Result, lane_mask
-from bmcompiler.runtime.simulator.machine import Fields
+from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.relocation import BaseRelocation
 
@@ -37,8 +37,8 @@ def format_of(code: int) -> np.dtype[Any]:
 class Transfer:
     """One GDMA command. Sides are the prefixes of fields: src, dst, index."""
 
-    def __init__(self, machine: Machine, fields: Fields, relocation: Relocation) -> None:
-        self.machine, self.fields, self.relocation = machine, fields, relocation
+    def __init__(self, memories: Memories, fields: Fields, relocation: Relocation) -> None:
+        self.memories, self.fields, self.relocation = memories, fields, relocation
         self.function = fields["special_func"]
 
     @property
@@ -105,9 +105,9 @@ class Transfer:
         if is_local(address):
             lane, offset = divmod(address - CHIP.lmem_window, CHIP.lmem_size)
             steps = steps or CHIP.aligned(shape, kind.itemsize, lane)
-            return self.machine.local.tensor(lane, offset, shape, steps, kind)  # type: ignore[arg-type]
+            return self.memories.local.tensor(lane, offset, shape, steps, kind)  # type: ignore[arg-type]
         steps = steps or dense(shape, kind.itemsize)
-        return self.machine.globals.tensor(address, shape, steps, kind)  # type: ignore[arg-type]
+        return self.memories.globals.tensor(address, shape, steps, kind)  # type: ignore[arg-type]
 
     def result(
         self, shape: Shape, strides: Shape | None = None, *, dtype: np.dtype[Any] | None = None, at: int = 0

@@ -42,7 +42,7 @@ def _series(ops: Operands, kind: Kind) -> Step:
     check_work(Work.TERMS, *shape, terms)
     source, (start, _) = ops.tensor("opd0", shape, kind.dtype), ops.place("opd0")
     own: Shape = (1, min(shape[1], CHIP.lanes), 1, terms)
-    coefficients = ops.machine.local.tensor(start, ops.place("opd1")[1], own, (0, 0, 0, kind.size), kind.dtype)
+    coefficients = ops.memories.local.tensor(start, ops.place("opd1")[1], own, (0, 0, 0, kind.size), kind.dtype)
 
     def compute() -> NDArray[Any]:
         return series(source.read(), np.ascontiguousarray(coefficients.read()[0, :, 0]), kind.floats)

@@ -1,9 +1,9 @@
 """The simulated BM1684X: 64 lanes, static memory, L2, global memory (bm1684x.md 1).
 
-machine = Machine()                     # all memory is zero
-machine.local.bytes[lane, offset]       # one byte of a lane
-machine.static, machine.l2              # the bytes of both; GDMA commands find them in `globals`
-machine.globals.map(CHIP.global_base, array)
+memories = Memories()                     # all memory is zero
+memories.local.bytes[lane, offset]       # one byte of a lane
+memories.static, memories.l2              # the bytes of both; GDMA commands find them in `globals`
+memories.globals.map(CHIP.global_base, array)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def local_memory(*, poisoned: bool = False) -> LaneMemory:
     return (switched_on if poisoned else LaneMemory)(CHIP.lanes, CHIP.lmem_size)
 
 
-class Machine:
+class Memories:
     """One chip: its local, static and L2 memory, and the global memory it sees.
 
     Static memory and L2 are part of `globals`, at `CHIP.static_window` and `CHIP.l2_window`. Local memory is `local`,

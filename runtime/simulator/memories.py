@@ -14,7 +14,7 @@ from bmcompiler.runtime.simulator.notes import Anywhere, NotedLanes, Notes
 Fields = dict[str, int]
 
 
-class Machine:
+class Memories:
     """Local and global memory. `neuron` and `constants` are the addresses of the two areas of a program."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Machine:
         return self.outside.tensor(base + address, shape, strides, dtype)
 
 
-class NotingMachine(Machine):
+class NotingMemories(Memories):
     """Executes nothing: it notes what is done in local memory, where alone the engines meet."""
 
     def __init__(self, chip: LaneChip) -> None:
@@ -46,5 +46,5 @@ class NotingMachine(Machine):
         return super().map(address, shape, write, dtype)
 
 
-StepMaker = Callable[[Machine, int, Fields], Callable[[], None]]
-"""(machine, engine, fields of a command) -> what it does, bound to the memories. Raises SimulatorError."""
+StepMaker = Callable[[Memories, int, Fields], Callable[[], None]]
+"""(memories, engine, fields of a command) -> what it does, bound to the memories. Raises SimulatorError."""
