@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 
+from bmcompiler.errors import UsageError
 from bmcompiler.inputs.files import FileSource, FolderSource
 from bmcompiler.inputs.images import ImageOptions, ImageSource
 from bmcompiler.inputs.limit import LimitedSource, checked_limit
@@ -26,7 +27,7 @@ def open_inputs(what: str | os.PathLike[str] | ImageOptions, limit: int | None =
     With a `limit` only the first that many samples, in the order of the file or of the names in the folder.
 
     Raises:
-        UsageError: a limit below 1.
+        UsageError: a limit below 1, or something that names no source.
         CalibrationError: a folder without samples, or a file that holds no numeric arrays.
         UnsupportedError: images without Pillow.
         OSError: the file or folder cannot be opened.
@@ -36,4 +37,9 @@ def open_inputs(what: str | os.PathLike[str] | ImageOptions, limit: int | None =
         return LimitedSource(open_inputs(what), limit)
     if isinstance(what, ImageOptions):
         return ImageSource(what)
+    if not isinstance(what, str | os.PathLike):
+        raise UsageError(
+            f"samples are arrays by input name, or the path of a file or folder, got {type(what).__name__}",
+            remedy='say which input they are of, as in {"INPUT": array}',
+        )
     return FolderSource(what) if os.path.isdir(what) else FileSource(what)

@@ -85,7 +85,7 @@ def requantize_real(x: NDArray[Any], factor: NDArray[Any], offset: NDArray[Any],
         real *= factor
         real += offset
     else:
-        real = fp32.add(fp32.multiply(real, factor), offset)
+        real = np.asarray(fp32.add(fp32.multiply(real, factor), offset))
     limits = np.iinfo(arith.NUMPY_DTYPES[dtype])
     np.clip(real, limits.min, limits.max, out=real)
     return np.rint(real, out=real).astype(limits.dtype)

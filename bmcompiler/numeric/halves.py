@@ -53,7 +53,8 @@ def _widen_bf16(bits: NDArray[Any]) -> FloatArray:
 def _narrow_bf16(x: FloatArray) -> Bits:
     words = np.ascontiguousarray(x, np.float32).view(np.uint32)
     odd = (words >> 16) & np.uint32(1)
-    return _with_nans(x, ((words + np.uint32(0x7FFF) + odd) >> 16).astype(np.uint16))
+    bits = ((words + np.uint32(0x7FFF) + odd) >> 16).astype(np.uint16)
+    return _with_nans(x, bits.reshape(np.shape(x)))
 
 
 def _with_nans(x: FloatArray, bits: Bits) -> Bits:

@@ -37,7 +37,7 @@ def to_bf16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
     rounded = magnitude + _addend(bits, _BRAIN_BITS, mode)
     rounded >>= np.uint32(_BRAIN_BITS)
     rounded[magnitude < _TINY] = 0
-    return _signed(bits, magnitude, rounded)
+    return _signed(bits, magnitude, rounded).reshape(np.shape(x))
 
 
 def to_fp16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
@@ -55,7 +55,7 @@ def to_fp16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
     small = magnitude < _LEAST_HALF
     if small.any():
         rounded[small] = _denormal_fp16(bits[small], mode)
-    return _signed(bits, magnitude, rounded)
+    return _signed(bits, magnitude, rounded).reshape(np.shape(x))
 
 
 def _nearest_fp16(x: Floats) -> Bits:
@@ -72,11 +72,12 @@ def _nearest_fp16(x: Floats) -> Bits:
     if small.any():
         steps = (magnitude.view(np.float32) + np.float32(0.5)).view(np.uint32) - np.float32(0.5).view(np.uint32)
         rounded = np.where(small, steps, rounded)
-    return _signed(bits, magnitude, rounded)
+    return _signed(bits, magnitude, rounded).reshape(np.shape(x))
 
 
 def _bits(x: Floats) -> Words:
-    return np.ascontiguousarray(x, np.float32).view(np.uint32).reshape(np.shape(x))
+    """At least one axis: numpy computes numbers out of arrays of none, and nothing can be written into those."""
+    return np.ascontiguousarray(x, np.float32).view(np.uint32)
 
 
 def _addend(bits: Words, dropped: int, mode: int) -> Words | np.uint32:

@@ -121,6 +121,7 @@ def from_real(real: NDArray[Any], dtype: str, zero_point: int = 0) -> NDArray[An
     The bounds are integers, so clamping before rounding is the same (bm1684.md 7.3, step 5). May change `real`.
     """
     limits = np.iinfo(arith.NUMPY_DTYPES[dtype])
+    real = np.asarray(real)  # numpy computes a number out of arrays of no axes
     np.fmax(real, np.float32(int(limits.min) - zero_point), out=real)
     np.minimum(real, np.float32(int(limits.max) - zero_point), out=real)
     real += np.copysign(_BELOW_HALF, real)

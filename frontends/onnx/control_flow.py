@@ -1,8 +1,12 @@
-"""If, Loop and Scan, unrolled at import: conditions and trip counts must be constants by then."""
+"""If, Loop and Scan, unrolled at import: trip counts must be constants by then.
+
+Of an If whose condition is none both branches are computed, and one is taken.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 import onnx
@@ -12,6 +16,7 @@ from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.frontends.onnx.expansion import Body, graph_nodes
 from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.registry import Tensor
+from bmcompiler.ir import Value
 
 MAX_STEPS = 1024
 """Iterations of the longest loop that is unrolled."""
@@ -22,10 +27,38 @@ Unroller = Callable[[Node, str, Mapping[str, Tensor]], Iterator[Body]]
 
 def _if(node: Node, scope: str, tensors: Mapping[str, Tensor]) -> Iterator[Body]:
     branches = {True: node.graph("then_branch"), False: node.graph("else_branch")}
+    for graph in branches.values():
+        _need_outputs(node, len(graph.output))
+    if isinstance(node.tensor(0), Value):
+        yield from _taken(node, branches, scope, tensors)
+        return
     graph = branches[bool(node.scalar(0))]
-    _need_outputs(node, len(graph.output))
     names = [output.name for output in graph.output]
     yield graph_nodes(graph, {}, dict(zip(names, node.proto.output)), scope)
+
+
+def _taken(
+    node: Node, branches: Mapping[bool, onnx.GraphProto], scope: str, tensors: Mapping[str, Tensor]
+) -> Iterator[Body]:
+    """Both branches, which know no side effects, and of each result the one that the condition says."""
+    if prod(node.shape(0)) != 1:
+        raise FileFormatError(f"input 0 must be a single truth value, got shape {list(node.shape(0))}")
+    made: dict[bool, list[str]] = {}
+    for taken, graph in branches.items():
+        here = f"{scope}/{'then' if taken else 'else'}"
+        made[taken] = [f"{here}/out/{i}" for i in range(len(graph.output))]
+        yield graph_nodes(graph, {}, dict(zip((output.name for output in graph.output), made[taken])), here)
+    condition, shape = f"{scope}/condition", _constant(np.zeros(0, np.int64), f"{scope}/no_axes")
+    nodes = [shape, helper.make_node("Reshape", [node.proto.input[0], shape.output[0]], [condition])]
+    for output, *pair in zip(node.proto.output, made[True], made[False]):
+        first, second = (tuple(tensors[name].shape) for name in pair)
+        if first != second:
+            raise UnsupportedError(
+                f"its branches give the shapes {list(first)} and {list(second)}, and which is taken depends on the "
+                "net's inputs"
+            )
+        nodes.append(helper.make_node("Where", [condition, *pair], [output]))
+    yield Body(nodes, {})
 
 
 def _loop(node: Node, scope: str, tensors: Mapping[str, Tensor]) -> Iterator[Body]:
@@ -116,7 +149,7 @@ def _check_steps(step: int) -> None:
         raise UnsupportedError(f"a loop of more than {MAX_STEPS} steps is not unrolled")
 
 
-def _constant(value: np.generic, name: str) -> onnx.NodeProto:
+def _constant(value: np.generic | np.ndarray, name: str) -> onnx.NodeProto:
     return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(np.asarray(value)))
 
 
@@ -134,7 +167,7 @@ def _results(
         pieces = [f"{scope}/piece/{i}/{step}" for step in range(len(names))]
         nodes += [_unsqueeze(node.opset, n, piece, axis, f"{scope}/axis/{i}") for n, piece in zip(names, pieces)]
         if node.opset >= 13:
-            nodes.insert(0, _constant(np.asarray([axis], np.int64), f"{scope}/axis/{i}"))  # type: ignore[arg-type]
+            nodes.insert(0, _constant(np.asarray([axis], np.int64), f"{scope}/axis/{i}"))
         nodes.append(helper.make_node("Concat", pieces, [output], axis=axis))
     return nodes
 

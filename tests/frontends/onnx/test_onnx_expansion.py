@@ -1,7 +1,8 @@
-"""Functions, constant conditions and loops: what stands for other nodes is expanded at import."""
+"""Functions, conditions and loops: what stands for other nodes is expanded at import."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -94,17 +95,34 @@ def test_a_constant_condition_chooses_the_branch_and_reads_outer_tensors() -> No
     agree(model, {"x": X})
 
 
-def test_a_condition_that_depends_on_the_inputs_is_refused_by_name() -> None:
-    same = helper.make_graph([node("Identity", ["x"], ["r"])], "g", [], [info("r")])
+def choice_by_input(then: Sequence[onnx.NodeProto], size: int = 1) -> onnx.ModelProto:
+    """x or what `then` makes of it, called "r", as the sum of x says; the condition has so many elements."""
+    branches = {
+        "then_branch": helper.make_graph(then, "then", [], [info("r")]),
+        "else_branch": helper.make_graph([node("Identity", ["x"], ["r"])], "else", [], [info("r")]),
+    }
     nodes = [
-        node("ReduceSum", ["x"], ["s"], keepdims=0),
-        node("Cast", ["s"], ["c"], to=TensorProto.BOOL),
-        node("If", ["c"], ["y"], name="choice", then_branch=same, else_branch=same),
+        node("ReduceSum", ["x"], ["s"]),
+        node("Greater", ["s", "least"], ["c"]),
+        node("If", ["c"], ["y"], name="choice", **branches),
     ]
+    return graph_model(nodes, {"x": (2, 3)}, ["y"], {"least": np.zeros((1, size), np.float32)})
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_of_a_condition_that_depends_on_the_inputs_both_branches_are_computed_and_one_is_taken(sign: int) -> None:
+    infinite = [node("Sub", ["x", "x"], ["zero"]), node("Div", ["x", "zero"], ["r"])]
+    for then in ([node("Exp", ["x"], ["r"])], infinite):
+        agree(choice_by_input(then), {"x": sign * np.abs(X) - np.float32(0.1)})
+
+
+def test_a_condition_that_depends_on_the_inputs_needs_one_element_and_branches_of_one_shape() -> None:
     with pytest.raises(
-        UnsupportedError, match=r"'choice' \(If.*depends on what the net's inputs hold: 'x'\. Remedy: .*initializer"
+        UnsupportedError, match=r"'choice' \(If.*shapes \[3, 2\] and \[2, 3\], and which .* net's inputs"
     ):
-        import_onnx(graph_model(nodes, {"x": (2, 3)}, ["y"]))
+        import_onnx(choice_by_input([node("Transpose", ["x"], ["r"])]))
+    with pytest.raises(FileFormatError, match=r"'choice' \(If.*single truth value, got shape \[1, 2\]"):
+        import_onnx(choice_by_input([node("Exp", ["x"], ["r"])], 2))
 
 
 def loop(trips: int, go_on: str) -> onnx.ModelProto:
