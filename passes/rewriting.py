@@ -7,6 +7,7 @@ Names: the op that takes the place of others carries their source layers in sour
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -78,36 +79,34 @@ class Rules:
         return op.result
 
 
-class TargetRules(Rules):
-    """Rules that ask the target."""
+@dataclass(frozen=True)
+class PatternPass(Pass, Rules):
+    """A pass of rules that are applied until none fires; ops that nobody uses any more go with it.
 
-    def __init__(self, module: Module, target: Target) -> None:
-        super().__init__(module)
-        self.target = target
+    Rules see the module as `self.module`, in a copy of the pass: what they remember ends with the run.
+    """
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        rules = copy(self)
+        vars(rules)["module"] = module
+        return _apply(rules)
 
 
 @dataclass(frozen=True)
-class PatternPass(Pass):
-    """A pass that applies rules until none fires; ops that nobody uses any more go with it."""
+class TargetPatternPass(PatternPass):
+    """A pass whose rules ask the target; without one it changes nothing."""
 
-    def rules(self, module: Module) -> Rules:
-        """The rules for one module. Each pass defines it."""
-        raise TypeError(f"pass {type(self).__name__} has no rules")
-
-    def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return _apply(self.rules(module))
-
-
-@dataclass(frozen=True)
-class TargetPatternPass(Pass):
-    """A pass of rules that ask the target; without one it changes nothing."""
-
-    def rules(self, module: Module, target: Target) -> Rules:
-        """The rules for one module. Each pass defines it."""
-        raise TypeError(f"pass {type(self).__name__} has no rules")
+    @property
+    def target(self) -> Target:
+        """The chip that the run is for."""
+        return cast("Target", vars(self)["_target"])
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        return PassResult(False) if ctx.target is None else _apply(self.rules(module, ctx.target))
+        if ctx.target is None:
+            return PassResult(False)
+        rules = copy(self)
+        vars(rules).update(module=module, _target=ctx.target)
+        return _apply(rules)
 
 
 def _apply(rules: Rules) -> PassResult:

@@ -111,12 +111,10 @@ class LaneInstructions(LaneCommands):
 
     # -- inside local memory -------------------------------------------------------------------------------------------
     def transfer(self, source: Words, target: Words) -> None:
-        """Copy words in order, whatever the shapes and lanes."""
         sides = transfers.of_words(source), transfers.of_words(target)
         transfers.transfer(self, Direction.LOCAL_TO_LOCAL, *sides)
 
     def copy(self, source: Words, target: Words) -> None:
-        """Copy words within lanes."""
         words.copy(self, target, source)
 
     def fill(self, target: Words, bits: int) -> None:
@@ -124,39 +122,31 @@ class LaneInstructions(LaneCommands):
         words.copy(self, target, Immediate(bits))
 
     def combine(self, unit: Unit, target: Words, a: Source, b: Source) -> None:
-        """target = a `unit` b."""
         if unit in _FLOATS:
             words.arithmetic(self, _FLOATS[unit], target, a, b)
         else:
             words.bits(self, _BITS[unit], target, a, b, signed=unit is Unit.SHIFT_SIGNED)
 
     def assign(self, target: Words, source: Source) -> None:
-        """target = source, or an immediate everywhere."""
         words.copy_as_bits(self, target, source)
 
     def select(self, unit: Unit, target: Words, a: Source, b: Source, chosen: int) -> None:
-        """target = the word `chosen` where `unit` holds, else 0."""
         words.select(self, _TESTS[unit], target, a, b, chosen)
 
     def choose(self, target: Words, sources: Sequence[Source]) -> None:
-        """target = a > b ? c : d."""
         words.choose(self, target, sources)
 
     def convert(self, unit: Unit, target: Words, source: Words) -> None:
-        """A function of each word."""
         words.function(self, _FUNCTIONS[unit], target, source)
 
     def series(self, target: Words, source: Words, table: Table | int, terms: int) -> None:
-        """The first terms of a power series."""
         words.series(self, target, source, _offset(table), terms)
 
     def lookup(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
-        """Entries of a table of the chip, of one of the program, or of one at an offset of L2."""
         place = self.own_table(table) if isinstance(table, OwnTable) else _offset(table)
         words.lookup(self, target, source, place, entries)
 
     def lookup_bytes(self, target: Words, source: Words, table: AnyTable, entries: int) -> None:
-        """The same for each byte of words."""
         place = self.own_table(table) if isinstance(table, OwnTable) else _offset(table)
         words.lookup_bytes(self, target, source, place, entries)
 
@@ -166,7 +156,6 @@ class LaneInstructions(LaneCommands):
         pack(self, dims, source, halves, target, signed)
 
     def reduce(self, unit: Unit, target: Words, source: Words, geometry: Geometry, factor: int = ONE) -> None:
-        """Sums or maxima over windows of floats."""
         if unit is Unit.WINDOW_SUM:
             products.float_sums(self, target, source, geometry, factor)
         else:
@@ -179,15 +168,12 @@ class LaneInstructions(LaneCommands):
         products.largest(self, (target.shape, place), data, geometry, signed)
 
     def multiply(self, target: Matrix, left: Matrix, right: Matrix, bias: Matrix | None, *, add: bool) -> None:
-        """Products of matrices of floats."""
         products.product(self, target, left, right, bias, add=add)
 
     def limit(self, unit: Unit, target: Words, bits: int) -> None:
-        """In place: maximum or minimum of floats and a constant."""
         words.limit(self, _FLOATS[unit], target, bits)
 
     def weigh(self, target: Words, source: Words, weights: Words, add: bool) -> None:
-        """target = source * weights, or target += source * weights."""
         words.weigh(self, target, source, weights, add=add)
 
 
@@ -269,7 +255,6 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
         transfer(self, _DIRECTIONS[is_local(source.address), is_local(target.address)], source, target, item)
 
     def fill_side(self, target: Side, item: int, bits: int) -> None:
-        """See `StridedMoves`."""
         local = is_local(target.address)
         fill(self, _DIRECTIONS[local, local], target, item, bits)
 
@@ -286,11 +271,9 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
         load_matrix(self, source, pitch, target, transposed)
 
     def store_matrix(self, target: int, pitch: int, source: Matrix) -> None:
-        """Rows go `pitch` elements apart."""
         store_matrix(self, target, pitch, source)
 
     def lane_address(self, offset: int, lane: int) -> int:
-        """In the window of local memory."""
         return local_address(offset, lane)
 
     @staticmethod

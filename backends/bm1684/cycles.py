@@ -147,7 +147,7 @@ class CycleTable:
             read, written: bytes of both ways as they count (`loaded`, `stored`); inside local memory what is read.
         """
         profile = self.profile
-        start = loads * profile.load_start + (stores | _not(loads)) * profile.store_start
+        start = loads * profile.load_start + (stores | (loads ^ True)) * profile.store_start
         seconds = start * 1e-9 + read / profile.load_rate + written / profile.store_rate
         return _whole(seconds * profile.clock_hz)
 
@@ -171,10 +171,6 @@ class CycleTable:
 
 def _up(value: Count, step: int) -> Count:
     return -(-value // step)
-
-
-def _not(fact: Fact) -> Fact:
-    return fact ^ True
 
 
 def _either(fact: Fact, yes: Count, no: Count) -> Count:

@@ -40,7 +40,6 @@ class Bm1684Target(Bm168xTarget["Build"]):
         return Build
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
-        """All programs (or one) of a model as text, layer names as comments."""
         from bmcompiler.backends.bm1684.asm import listing
 
         return listing(model, net)

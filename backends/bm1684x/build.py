@@ -49,7 +49,6 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
 
     # -- moves ---------------------------------------------------------------------------------------------------------
     def move(self, source: Side, target: Side, item: int) -> None:
-        """See `StridedMoves`."""
         source, target = _swapped(source, target)
         to, of = (transfers.Side(side.address, side.shape, side.strides) for side in (target, source))
         commands = as_broadcasts(self._cycles, to, of, item) or as_sections(self._cycles, to, of, item)
@@ -58,30 +57,25 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
             self.issue(command, source.touched, target.touched)
 
     def fill_side(self, target: Side, item: int, bits: int) -> None:
-        """See `StridedMoves`."""
         side = transfers.Side(target.address, target.shape, target.strides)
         self.issue(transfers.fill(side, bits & 0xFFFF_FFFF, RAW[item]), (), target.touched)
 
     def lane_address(self, offset: int, lane: int) -> int:
-        """In the window of local memory."""
         return transfers.in_window(lane * CHIP.lmem_size + offset)
 
     def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
-        """Load elements as words: bytes become floats, of halfwords only the low half of a word is written."""
         item = {"i8": 1, "u8": 1, "bool": 1, "i16": 2, "u16": 2}.get(dtype, 4)
         self.load_low(source, item, shape, strides, address)
         if item == 1:
             self.widen_bytes(Words(address, shape), signed=dtype == "i8")
 
     def load_matrix(self, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:
-        """Rows lie `pitch` elements apart, columns do when `transposed`."""
         shape = (0, 0, target.columns, target.rows) if transposed else (0, 0, target.rows, target.columns)
         outer = transfers.Side(source, shape, (0, 0, pitch, 0))
         command = transfers.matrix(_in_lanes(target), outer, True, Precision.FP32, transposed)
         self.issue(command, (), [bytes_of(CHIP, target.words)])
 
     def store_matrix(self, target: int, pitch: int, source: Matrix) -> None:
-        """Rows go `pitch` elements apart."""
         outer = transfers.Side(target, (0, 0, source.rows, source.columns), (0, 0, pitch, 0))
         command = transfers.matrix(_in_lanes(source), outer, False, Precision.FP32)
         self.issue(command, [bytes_of(CHIP, source.words)])

@@ -71,14 +71,6 @@ def _cosine(k: int) -> Fraction:
     return (-1) ** k * (2 * _PI) ** (2 * k) / math.factorial(2 * k)
 
 
-def _arcsine(k: int) -> Fraction:
-    return Fraction(math.comb(2 * k, k), 4**k * (2 * k + 1))
-
-
-def _arctangent(k: int) -> Fraction:
-    return Fraction((-1) ** k, 2 * k + 1)
-
-
 def _tangent(k: int) -> Fraction:
     n = 2 * k + 2
     return abs(_bernoulli(n)) * 2**n * (2**n - 1) / math.factorial(n) * _PI ** (2 * k + 1)
@@ -98,13 +90,13 @@ ERF = StaticTable(0x580, 10, _F32, (_ERF + _ERF_REST).__getitem__)
 SERIAL = StaticTable(0x5C0, 64, Precision.INT32, float)
 SIN = StaticTable(0x6C0, 32, _F32, _sine)
 COS = StaticTable(0x740, 32, _F32, _cosine)
-ARCSIN = StaticTable(0x7C0, 64, _F32, _arcsine)
+ARCSIN = StaticTable(0x7C0, 64, _F32, lambda k: Fraction(math.comb(2 * k, k), 4**k * (2 * k + 1)))
 TAN = StaticTable(0x8C0, 32, _F32, _tangent)
 EXP_FP16, EXP_BF16 = StaticTable(0x940, 16, _F16, _exp), StaticTable(0x980, 16, _BF16, _exp)
 LOG_FP16, LOG_BF16 = StaticTable(0x9C0, 16, _F16, _log), StaticTable(0xA00, 16, _BF16, _log)
 SIN_FP16, SIN_BF16 = StaticTable(0xA40, 16, _F16, _sine), StaticTable(0xA80, 16, _BF16, _sine)
 COS_FP16, COS_BF16 = StaticTable(0xAC0, 16, _F16, _cosine), StaticTable(0xB00, 16, _BF16, _cosine)
-ARCTAN = StaticTable(0xB40, 32, _F32, _arctangent)
+ARCTAN = StaticTable(0xB40, 32, _F32, lambda k: Fraction((-1) ** k, 2 * k + 1))
 TABLES = (
     *(EXP_TABLE, EXP, LOG, ERF, SERIAL, SIN, COS, ARCSIN, TAN, EXP_FP16, EXP_BF16, LOG_FP16, LOG_BF16),
     *(SIN_FP16, SIN_BF16, COS_FP16, COS_BF16, ARCTAN),

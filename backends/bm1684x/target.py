@@ -43,7 +43,6 @@ class Bm1684xTarget(Bm168xTarget["Build"]):
         return partial(Build, cycles_of(self.machine).table)
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
-        """All programs (or one) of a model as text, layer names as comments."""
         from bmcompiler.backends.bm1684x.listing import listing
 
         return listing(model, net)

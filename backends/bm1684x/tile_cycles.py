@@ -33,11 +33,9 @@ class LaneBus(Bus):
         self._moving = lru_cache(maxsize=1 << 14)(partial(_moving, table))
 
     def load(self, buffer: Buffer) -> float:
-        """See `Bus`."""
         return self._counted(buffer, True)
 
     def store(self, buffer: Buffer) -> float:
-        """See `Bus`."""
         return self._counted(buffer, False)
 
     def _counted(self, buffer: Buffer, loads: bool) -> float:

@@ -67,7 +67,6 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
         return {"command bytes": len(model.commands[0].cmdbuf)}
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
-        """All programs (or one) of a model as text, layer names as comments."""
         chosen = list(enumerate(model.commands)) if net is None else [(net, model.commands[net])]
         return "\n".join(f"// program {index}\n{_listing(command)}" for index, command in chosen)
 

@@ -101,7 +101,21 @@ def _add_times(rows: list[Row], timing: Timing, target: str) -> list[Row]:
     others = []
     for layer in timing.layers:
         if not members[layer.name, layer.kind]:
-            others.append(asdict(_without_row(layer, target)))
+            others.append(
+                asdict(
+                    LayerRow(
+                        layer.name,
+                        layer.kind,
+                        target,
+                        (),
+                        loaded=layer.loaded,
+                        stored=layer.stored,
+                        weights=layer.weights,
+                        commands=layer.commands,
+                        macs=layer.macs,
+                    )
+                )
+            )
             members[layer.name, layer.kind].append(others[-1])
     for row in (*rows, *others):
         row.update(dict.fromkeys(_SHARED, 0), utilization=0.0, bound=0.0, bound_alone=0.0, ratio=0.0)
@@ -129,20 +143,6 @@ def _rows_of_layers(rows: list[Row], timing: Timing) -> dict[tuple[str, str], li
             same = [row for row in rows if row["layer"] in names and row["kind"] in kinds and row["where"] == "cpu"]
             members[layer.name, layer.kind] = same
     return members
-
-
-def _without_row(layer: LayerTime, target: str) -> LayerRow:
-    return LayerRow(
-        layer.name,
-        layer.kind,
-        target,
-        (),
-        loaded=layer.loaded,
-        stored=layer.stored,
-        weights=layer.weights,
-        commands=layer.commands,
-        macs=layer.macs,
-    )
 
 
 def _share(rows: list[Row], parts: list[int], name: str, total: int) -> None:

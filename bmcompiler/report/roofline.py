@@ -143,12 +143,8 @@ def _roof(axes: _Axes, peak: float, bandwidth: float) -> list[str]:
     name = words(_WIDTH - _RIGHT - 4, y - 20, f"arithmetic at full rate: {peak:,.0f} per cycle", "end", kind="strong")
     half = sqrt(start * ridge)
     rise = axes.y(start * bandwidth) - y
-    turn = -round(_degrees(rise, x - axes.x(start)))
+    turn = -round(degrees(atan2(rise, (x - axes.x(start)))))
     bus = words(
         axes.x(half), axes.y(half * bandwidth) - 8, f"bus: {bandwidth:.3g} bytes per cycle", "middle", turn, "strong"
     )
     return [slope, flat, name, bus]
-
-
-def _degrees(rise: float, run: float) -> float:
-    return degrees(atan2(rise, run))

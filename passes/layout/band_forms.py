@@ -81,7 +81,7 @@ def band_form(op: TensorOp, bands: int) -> BandForm | None:
     if isinstance(op, (MaxPool, AvgPool)):
         return _pool(op, bands)
     if isinstance(op, Upsample):
-        return _upsample(op, bands)
+        return BandForm(op.type.shape[2], bands, (0,), 1, op.scale[0])
     if isinstance(op, Concat):
         return _concat(op, bands)
     if isinstance(op, Pad):
@@ -120,10 +120,6 @@ def _pad(op: Pad, bands: int) -> BandForm | None:
     """Channels of one number more."""
     only_channels = op.mode == "constant" and not any((*op.pads[:2], *op.pads[4:]))
     return BandForm(op.type.shape[2], bands, (0,)) if only_channels else None
-
-
-def _upsample(op: Upsample, bands: int) -> BandForm:
-    return BandForm(op.type.shape[2], bands, (0,), 1, op.scale[0])
 
 
 def _conv(op: Conv, bands: int) -> BandForm | None:

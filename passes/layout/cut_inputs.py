@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.linear_quant import Quantize
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import ToBands
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, producer
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, producer
+from bmcompiler.target import unsupported_reason
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,6 @@ class CutInputs(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _CutInputs(module, target)
-
-
-class _CutInputs(TargetRules):
     def table(self) -> RuleTable:
         return on(Conv, self.cut)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT, Condition
@@ -17,7 +18,6 @@ from bmcompiler.ops.places.bands import RegroupBands
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
     declared,
@@ -83,9 +83,6 @@ class FillLanes(TargetPatternPass):
     def needs(self) -> tuple[Condition, ...]:
         return (*self.requires, INTEGERS) if self.kind == "integers" else self.requires
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _FillLanes(module, target, _KINDS[self.kind])
-
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if not self.planned or ctx.target is None:
             return super().run(module, ctx)
@@ -98,14 +95,20 @@ class FillLanes(TargetPatternPass):
         module.functions, module.weights = draft.functions, draft.weights
         return PassResult(True)
 
+    @cached_property
+    def seen(self) -> set[Value]:
+        """Results of convolutions that were decided."""
+        return set()
 
-class _FillLanes(Rules):
-    def __init__(self, module: Module, target: Target, floats: Sequence[bool]) -> None:
-        super().__init__(module)
-        self.target, self.floats = target, floats
-        self.seen: set[Value] = set()
-        self.found: dict[Hashable, tuple[int, int] | None] = {}
-        self.split: dict[Hashable, bool] = {}
+    @cached_property
+    def found(self) -> dict[Hashable, tuple[int, int] | None]:
+        """The best rows by kind of convolution."""
+        return {}
+
+    @cached_property
+    def split(self) -> dict[Hashable, bool]:
+        """Whether channels of that kind of convolution are split in two."""
+        return {}
 
     def table(self) -> RuleTable:
         return on(Conv, self.of_phases, self.make_rows)
@@ -236,7 +239,7 @@ class _FillLanes(Rules):
         return True
 
     def _is_plain(self, op: Conv, weight: np.ndarray) -> bool:
-        return op.type.is_float in self.floats and _is_plain(op, weight)
+        return op.type.is_float in _KINDS[self.kind] and _is_plain(op, weight)
 
 
 def _planned(target: Target, module: Module) -> float | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Permute, Reshape
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, on, rebuild, sole
 
 _SWAPPED = (0, 2, 1, 3, 4)
 
@@ -36,11 +36,6 @@ class JoinGroups(PatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _JoinGroups(module)
-
-
-class _JoinGroups(Rules):
     def table(self) -> RuleTable:
         return {**on(Conv, self.join), **on(Reshape, self.shuffle)}
 

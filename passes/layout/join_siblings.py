@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
-    TargetRules,
     declared,
     inherit,
     make,
     on,
     rebuild,
 )
-from bmcompiler.target import Target
 
 
 @dataclass(frozen=True)
@@ -45,14 +43,10 @@ class JoinSiblings(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _JoinSiblings(module, target)
-
-
-class _JoinSiblings(TargetRules):
-    def __init__(self, module: Module, target: Target) -> None:
-        super().__init__(module, target)
-        self.seen: set[Value] = set()
+    @cached_property
+    def seen(self) -> set[Value]:
+        """Results of convolutions that were decided."""
+        return set()
 
     def table(self) -> RuleTable:
         return on(Conv, self.join)

@@ -8,13 +8,12 @@ from itertools import groupby
 from math import gcd
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Concat, Upsample
 from bmcompiler.passes.drafts import cycles_saved
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, sole
-from bmcompiler.target import Target
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, sole
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,6 @@ class JoinUpsamples(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _JoinUpsamples(module, target)
-
-
-class _JoinUpsamples(TargetRules):
     def table(self) -> RuleTable:
         return on(Concat, self.join)
 

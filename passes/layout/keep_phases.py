@@ -8,14 +8,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ir import Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, sole
-from bmcompiler.target import Target
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,40 +43,6 @@ class KeepPhases(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _KeepPhases(module, target)
-
-
-@dataclass(frozen=True)
-class _Phases:
-    """Rows and columns of a cell, the channels from one phase to the next, and how many of these are read."""
-
-    down: int
-    across: int
-    pitch: int
-    channels: int
-
-    @classmethod
-    def of(cls, op: Interleave) -> _Phases:
-        down, across = op.scale
-        return cls(down, across, op.x.shape[1] // (down * across), op.channels)
-
-    @property
-    def total(self) -> int:
-        """Channels of all phases."""
-        return self.down * self.across * self.pitch
-
-    def compact(self, rows: np.ndarray, pitch: int) -> np.ndarray:
-        """Rows of channels with another pitch."""
-        import numpy as np
-
-        kept = rows.reshape(self.down * self.across, self.pitch, *rows.shape[1:])[:, : self.channels]
-        made = np.zeros((len(kept), pitch, *rows.shape[1:]), rows.dtype)
-        made[:, : self.channels] = kept
-        return made.reshape(-1, *rows.shape[1:])
-
-
-class _KeepPhases(TargetRules):
     def table(self) -> RuleTable:
         return on(Conv, self.keep)
 
@@ -119,6 +84,35 @@ class _KeepPhases(TargetRules):
         if not known or PLACE_CPU in op.attributes:
             return False
         return not op.type.is_float or all(np.isfinite(array).all() for array in arrays if array is not None)
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """Rows and columns of a cell, the channels from one phase to the next, and how many of these are read."""
+
+    down: int
+    across: int
+    pitch: int
+    channels: int
+
+    @classmethod
+    def of(cls, op: Interleave) -> _Phases:
+        down, across = op.scale
+        return cls(down, across, op.x.shape[1] // (down * across), op.channels)
+
+    @property
+    def total(self) -> int:
+        """Channels of all phases."""
+        return self.down * self.across * self.pitch
+
+    def compact(self, rows: np.ndarray, pitch: int) -> np.ndarray:
+        """Rows of channels with another pitch."""
+        import numpy as np
+
+        kept = rows.reshape(self.down * self.across, self.pitch, *rows.shape[1:])[:, : self.channels]
+        made = np.zeros((len(kept), pitch, *rows.shape[1:]), rows.dtype)
+        made[:, : self.channels] = kept
+        return made.reshape(-1, *rows.shape[1:])
 
 
 def _is_of_pixels(op: Conv) -> bool:

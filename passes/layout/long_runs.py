@@ -8,22 +8,20 @@ from itertools import combinations
 from math import inf, prod
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
-    TargetRules,
     inherit,
     make,
     on,
     rebuild,
 )
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.target import unsupported_reason
 
 Order = tuple[int, ...]
 Shape = tuple[int, ...]
@@ -54,11 +52,6 @@ class LongRuns(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _LongRuns(module, target)
-
-
-class _LongRuns(TargetRules):
     def table(self) -> RuleTable:
         return {
             **on(Permute, self.steps),

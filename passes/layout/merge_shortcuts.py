@@ -5,23 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter, TensorType
+from bmcompiler.ir import Rewriter, TensorType
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Mul
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
-    TargetRules,
     activates,
     inherit,
     make,
     on,
     sole,
 )
-from bmcompiler.target import Target
 
 
 @dataclass(frozen=True)
@@ -38,11 +35,6 @@ class MergeShortcuts(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _MergeShortcuts(module, target)
-
-
-class _MergeShortcuts(TargetRules):
     def table(self) -> RuleTable:
         return on(Add, self.merge)
 

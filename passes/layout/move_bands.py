@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.ops.places.bands import FromBands, ToBands
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
-    TargetRules,
     inherit,
     make,
     on,
@@ -23,7 +21,7 @@ from bmcompiler.passes.rewriting import (
     rebuild,
     sole,
 )
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.target import unsupported_reason
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,6 @@ class MoveBands(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _MoveBands(module, target)
-
-
-class _MoveBands(TargetRules):
     def table(self) -> RuleTable:
         return {**on(Dequantize, self.after), **on(ToBands, self.before, self.in_cells)}
 

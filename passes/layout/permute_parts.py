@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import prod
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.places.shape import Concat, Permute
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, rebuild, sole
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.target import unsupported_reason
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,10 @@ class PermuteParts(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _PermuteParts(module, target)
-
-
-class _PermuteParts(TargetRules):
     def table(self) -> RuleTable:
-        return {**on(Permute, self.parts)}
+        return {**on(Permute, self.permute_parts)}
 
-    def parts(self, op: Permute, rewriter: Rewriter) -> bool:
+    def permute_parts(self, op: Permute, rewriter: Rewriter) -> bool:
         """Rule 1."""
         concat = sole(op.operands[0], Concat)
         if concat is None or PLACE_CPU in {*op.attributes, *concat.attributes}:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ir import Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
@@ -16,8 +16,8 @@ from bmcompiler.ops.layers.nn import Conv, Deconv
 from bmcompiler.ops.places.shape import Interleave, Slice
 from bmcompiler.passes.drafts import cycles_in_lanes, cycles_in_memory, cycles_saved, without_numbers
 from bmcompiler.passes.layout.deconv_phases import Phases, phase_weights, ways
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on
+from bmcompiler.target import unsupported_reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,15 +65,6 @@ class SplitDeconv(TargetPatternPass):
         if self.kind not in _KINDS:
             raise UsageError(f"split-deconv: kind is one of {', '.join(_KINDS)}, not '{self.kind}'")
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _SplitDeconv(module, target, _KINDS[self.kind])
-
-
-class _SplitDeconv(TargetRules):
-    def __init__(self, module: Module, target: Target, floats: tuple[bool, ...]) -> None:
-        super().__init__(module, target)
-        self.floats = floats
-
     def table(self) -> RuleTable:
         return {**on(Deconv, self.split)}
 
@@ -86,7 +77,7 @@ class _SplitDeconv(TargetRules):
         known = weight is not None and len(vectors) == len(op.operands[2:])
         if weight is None or not known or not _is_taken(op) or PLACE_CPU in op.attributes:
             return False
-        if op.type.is_float not in self.floats:
+        if op.type.is_float not in _KINDS[self.kind]:
             return False
         if op.type.is_float and not np.isfinite(weight).all():
             return False  # an infinite weight makes NaN of the zeros between the pixels

@@ -9,24 +9,22 @@ from math import prod
 import numpy as np
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
-    TargetRules,
     inherit,
     make,
     on,
     rebuild,
     sole,
 )
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.target import unsupported_reason
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,6 @@ class SplitHeads(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _SplitHeads(module, target)
-
-
-class _SplitHeads(TargetRules):
     def table(self) -> RuleTable:
         return {**on(Permute, self.heads)}
 

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.passes.drafts import cycles_saved
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on
-from bmcompiler.target import Target
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,6 @@ class SplitMeans(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _SplitMeans(module, target)
-
-
-class _SplitMeans(TargetRules):
     def table(self) -> RuleTable:
         return on(AvgPool, self.split)
 

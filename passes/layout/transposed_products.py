@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, on, rebuild, sole
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.target import unsupported_reason
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,6 @@ class TransposedProducts(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _TransposedProducts(module, target)
-
-
-class _TransposedProducts(TargetRules):
     def table(self) -> RuleTable:
         return {**on(Matmul, self.product, self.constant_right)}
 

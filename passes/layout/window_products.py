@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT, Condition
-from bmcompiler.ir import Module, Rewriter, TensorType, Value
+from bmcompiler.ir import Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import HIGH, LOW
@@ -16,7 +16,6 @@ from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
     hand_name,
@@ -26,7 +25,7 @@ from bmcompiler.passes.rewriting import (
     producer,
     sole,
 )
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.target import unsupported_reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,15 +61,6 @@ class WindowProducts(TargetPatternPass):
 
     def needs(self) -> tuple[Condition, ...]:
         return self.requires if self.floats else (*self.requires, INTEGERS)
-
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _WindowProducts(module, target, self.floats)
-
-
-class _WindowProducts(Rules):
-    def __init__(self, module: Module, target: Target, floats: bool) -> None:
-        super().__init__(module)
-        self.target, self.floats = target, floats
 
     def table(self) -> RuleTable:
         return {**on(Matmul, self.product), **on(Prelu, self.slopes)}

@@ -6,22 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import (
-    Rules,
     RuleTable,
     TargetPatternPass,
-    TargetRules,
     activates,
     inherit,
     on,
     rebuild,
     sole,
 )
-from bmcompiler.target import Target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,11 +44,6 @@ class ComposeConvs(TargetPatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _ComposeConvs(module, target)
-
-
-class _ComposeConvs(TargetRules):
     def table(self) -> RuleTable:
         return on(Conv, self.compose)
 

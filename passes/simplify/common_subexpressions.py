@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 from bmcompiler.conditions import NO_GROUPS
 from bmcompiler.ir import Function, Module
@@ -63,10 +62,5 @@ def _key(module: Module, op: TensorOp) -> Hashable:
         # text without its side file still knows the digests of its weights
         digest = module.weights.digest(op.key) if op.key in module.weights else op.sha256 or f"key {op.key}"
         return ("weight", digest, types)
-    attributes = tuple(sorted((name, _frozen(value)) for name, value in op.attributes.items() if "." not in name))
+    attributes = tuple(sorted((name, repr(value)) for name, value in op.attributes.items() if "." not in name))
     return (op.name, tuple(op.operands), attributes, types)
-
-
-def _frozen(value: Any) -> str:
-    """A hashable form that keeps 1, 1.0 and True apart."""
-    return repr(value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Binary, Div, Mul, Sub
@@ -14,7 +14,6 @@ from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.ops.layers.norm import BatchNorm, Scale
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     activates,
     channel_axis,
@@ -55,22 +54,6 @@ class FoldBatchNorm(PatternPass):
     loses_bits = False
     scores: bool = False
 
-    def rules(self, module: Module) -> Rules:
-        return _FoldBatchNorm(module, self.scores)
-
-
-class _Affine(NamedTuple):
-    """x * factor + offset per channel, in float64; offset None means no offset."""
-
-    factor: np.ndarray
-    offset: np.ndarray | None
-
-
-class _FoldBatchNorm(Rules):
-    def __init__(self, module: Module, scores: bool) -> None:
-        super().__init__(module)
-        self.scores = scores
-
     def table(self) -> RuleTable:
         return {
             **on(BatchNorm, self.batch_norm),
@@ -91,7 +74,7 @@ class _FoldBatchNorm(Rules):
         if gamma is None or beta is None or mean is None or variance is None:
             return False
         factor = gamma / np.sqrt(variance + op.epsilon)
-        self.to_scale(op, op.input, _Affine(factor, beta - mean * factor), 1, rewriter)
+        self._to_scale(op, op.input, _Affine(factor, beta - mean * factor), 1, rewriter)
         return True
 
     def arithmetic(self, op: Binary, rewriter: Rewriter) -> bool:
@@ -117,7 +100,7 @@ class _FoldBatchNorm(Rules):
             from_constant = isinstance(op, Sub) and constant_side == 0
             from_x = isinstance(op, Sub) and constant_side == 1
             affine = _Affine(np.full(x.shape[axis], -1.0 if from_constant else 1.0), -values if from_x else values)
-        self.to_scale(op, x, affine, axis, rewriter)
+        self._to_scale(op, x, affine, axis, rewriter)
         return True
 
     def constant_side(self, op: TensorOp) -> int | None:
@@ -125,11 +108,11 @@ class _FoldBatchNorm(Rules):
         sides = [i for i, value in enumerate(op.operands) if self.constant(value) is not None]
         return sides[0] if len(sides) == 1 else None
 
-    def to_scale(self, op: TensorOp, x: Value, affine: _Affine, axis: int, rewriter: Rewriter) -> None:
-        vectors = self.vectors(op, affine, x, rewriter)
+    def _to_scale(self, op: TensorOp, x: Value, affine: _Affine, axis: int, rewriter: Rewriter) -> None:
+        vectors = self._vectors(op, affine, x, rewriter)
         rewriter.replace_with(op, inherit(make("scale", [x, *vectors], {"axis": axis}), op))
 
-    def vectors(self, op: TensorOp, affine: _Affine, x: Value, rewriter: Rewriter) -> list[Value]:
+    def _vectors(self, op: TensorOp, affine: _Affine, x: Value, rewriter: Rewriter) -> list[Value]:
         factor = self.weight(affine.factor.astype(x.type.numpy), None, op, rewriter, f"{op.label}.scale")
         if affine.offset is None:
             return [factor]
@@ -147,7 +130,7 @@ class _FoldBatchNorm(Rules):
         offset = None if first.offset is None else first.offset * second.factor
         both = _Affine(first.factor * second.factor, _plus(offset, second.offset))
         x = before.operands[0]
-        merged = make("scale", [x, *self.vectors(op, both, x, rewriter)], {"axis": op.axis})
+        merged = make("scale", [x, *self._vectors(op, both, x, rewriter)], {"axis": op.axis})
         rewriter.replace_with(op, inherit(merged, before, op))
         return True
 
@@ -268,6 +251,13 @@ class _FoldBatchNorm(Rules):
             rewriter.insert_before(op, fresh)
         rewriter.replace_with(op, inherit(rebuild(product, [chain[-1].result, product.right]), product, op))
         return True
+
+
+class _Affine(NamedTuple):
+    """x * factor + offset per channel, in float64; offset None means no offset."""
+
+    factor: np.ndarray
+    offset: np.ndarray | None
 
 
 def _plus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from bmcompiler.conditions import NO_GROUPS
 from bmcompiler.errors import UsageError
 from bmcompiler.interpreter import evaluate_op
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, make, on
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, make, on
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,6 @@ class FoldConstants(PatternPass):
     def __post_init__(self) -> None:
         if self.max_elements < 1:
             raise UsageError(f"pass {self.name}: option max_elements must be at least 1, got {self.max_elements}")
-
-    def rules(self, module: Module) -> Rules:
-        return _FoldConstants(module, self.max_elements)
-
-
-class _FoldConstants(Rules):
-    def __init__(self, module: Module, max_elements: int) -> None:
-        super().__init__(module)
-        self.max_elements = max_elements
 
     def table(self) -> RuleTable:
         return {**on(TensorOp, self.fold)}

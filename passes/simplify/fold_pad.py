@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
 from bmcompiler.ops.places.shape import Concat, Pad
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, producer, rebuild
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on, producer, rebuild
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,6 @@ class FoldPad(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _FoldPad(module)
-
-
-class _FoldPad(Rules):
     def table(self) -> RuleTable:
         pools = {**on(MaxPool, self.max_pool), **on(AvgPool, self.avg_pool)}
         return {**on(Conv, self.conv), **pools, **on(Pad, self.merge), **on(Concat, self.border)}

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Concat, Slice
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, on, producer, same_elements, sole
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, on, producer, same_elements, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,11 +37,6 @@ class FoldPhases(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _FoldPhases(module)
-
-
-class _FoldPhases(Rules):
     def table(self) -> RuleTable:
         return on(Conv, self.fold)
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Exp, Log, Sigmoid, Softplus, Tanh
 from bmcompiler.ops.elements.elementwise import Div, Mul, Pow
 from bmcompiler.ops.elements.functions import Erf
 from bmcompiler.ops.layers.norm import Scale
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, make, on, sole
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, make, on, sole
 from bmcompiler.passes.simplify.chains import ArithmeticRules, become, closed
 
 _CUBIC = 0.044715
@@ -21,7 +21,7 @@ _CUBIC = 0.044715
 
 
 @dataclass(frozen=True)
-class FuseGates(PatternPass):
+class FuseGates(PatternPass, ArithmeticRules):
     """Replace decomposed activations by one op; what is inside a pattern must have no other reader (floats only).
 
     1. 1 / (1 + exp(-x)), also as a power of -1           : sigmoid
@@ -37,20 +37,6 @@ class FuseGates(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _FuseGates(module)
-
-
-class _Gate(NamedTuple):
-    """x * (what `ops` make of x) is `number` times the activation."""
-
-    name: str
-    attributes: dict[str, Any]
-    number: float
-    ops: list[TensorOp]
-
-
-class _FuseGates(ArithmeticRules):
     def table(self) -> RuleTable:
         return {
             **on(Div, self.quotient, self.gate),
@@ -154,6 +140,15 @@ class _FuseGates(ArithmeticRules):
         if not isinstance(curve, Tanh) or softplus is None or softplus.operands[0] is not x:
             return None
         return _Gate("mish", {}, factor, [*ops, softplus])
+
+
+class _Gate(NamedTuple):
+    """x * (what `ops` make of x) is `number` times the activation."""
+
+    name: str
+    attributes: dict[str, Any]
+    number: float
+    ops: list[TensorOp]
 
 
 def _close(a: float, b: float) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Sqrt
 from bmcompiler.ops.elements.elementwise import Add, Div, Mul, Pow, Sub
@@ -14,7 +14,6 @@ from bmcompiler.ops.layers.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     activates,
     inherit,
@@ -44,20 +43,6 @@ class FuseNorms(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _FuseNorms(module)
-
-
-class _Root(NamedTuple):
-    """sqrt(mean of base**2 over axes + epsilon)."""
-
-    base: Value
-    axes: tuple[int, ...]
-    epsilon: float
-    ops: list[TensorOp]
-
-
-class _FuseNorms(Rules):
     def table(self) -> RuleTable:
         return {
             **on(Div, self.normalised),
@@ -92,7 +77,7 @@ class _FuseNorms(Rules):
         op = sole(value, Sqrt, Pow)
         if op is None or (isinstance(op, Pow) and self.uniform(op.operands[1]) != 0.5):
             return None
-        return self.under_root(op.operands[0], [op])
+        return self._under_root(op.operands[0], [op])
 
     def reciprocal_root(self, value: Value) -> _Root | None:
         """`value` as the reciprocal of `root`."""
@@ -100,11 +85,11 @@ class _FuseNorms(Rules):
         if op is None:
             return None
         if isinstance(op, Pow):
-            return self.under_root(op.operands[0], [op]) if self.uniform(op.operands[1]) == -0.5 else None
+            return self._under_root(op.operands[0], [op]) if self.uniform(op.operands[1]) == -0.5 else None
         found = self.root(op.operands[1]) if self.uniform(op.operands[0]) == 1.0 else None
         return None if found is None else found._replace(ops=[op, *found.ops])
 
-    def under_root(self, value: Value, ops: list[TensorOp]) -> _Root | None:
+    def _under_root(self, value: Value, ops: list[TensorOp]) -> _Root | None:
         total = sole(value, Add)
         if total is not None and activates(total):
             return None
@@ -198,6 +183,15 @@ class _FuseNorms(Rules):
         attributes = {"axis": norm.axis, "epsilon": norm.epsilon}
         rewriter.replace_with(op, inherit(make(norm.opname, operands, attributes), norm, op))
         return True
+
+
+class _Root(NamedTuple):
+    """sqrt(mean of base**2 over axes + epsilon)."""
+
+    base: Value
+    axes: tuple[int, ...]
+    epsilon: float
+    ops: list[TensorOp]
 
 
 def _spread(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Abs, Clip, Exp, HardSigmoid, Neg, Relu
 from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Sub
@@ -15,7 +15,6 @@ from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     activates,
     channel_axis,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FusePatterns(PatternPass):
+class FusePatterns(PatternPass, ArithmeticRules):
     """Replace decomposed activations by one op; what is inside a pattern must have no other reader (floats only).
 
     1. max or min with one number                            : clip
@@ -48,11 +47,6 @@ class FusePatterns(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _FusePatterns(module)
-
-
-class _FusePatterns(ArithmeticRules):
     def table(self) -> RuleTable:
         return {
             **on(Max, self.limit, self.leaky_max),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.elements.logic import Compare, Where
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on, sole
 
 _SWAPPED = {"less": "greater", "less_equal": "greater_equal"}
 
@@ -30,11 +30,6 @@ class FuseThresholds(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _FuseThresholds(module)
-
-
-class _FuseThresholds(Rules):
     def table(self) -> RuleTable:
         return {**on(Cast, self.fuse), **on(Where, self.choice)}
 

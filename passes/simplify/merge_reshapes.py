@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Permute, Reshape
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     hand_name,
     inherit,
@@ -37,11 +36,6 @@ class MergeReshapes(PatternPass):
     requires = (NO_THRESHOLDS, NO_GROUPS)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _MergeReshapes(module)
-
-
-class _MergeReshapes(Rules):
     def table(self) -> RuleTable:
         return {
             **on(Reshape, self.merge),

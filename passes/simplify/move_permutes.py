@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice, Split
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     forward,
     hand_name,
@@ -51,11 +50,6 @@ class MovePermutes(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _MovePermutes(module)
-
-
-class _MovePermutes(Rules):
     def table(self) -> RuleTable:
         return {
             **on(Permute, self.merge, self.towards_input),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.layers.norm import Scale
@@ -14,7 +14,6 @@ from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.ops.places.shape import Concat, Reshape
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     activates,
     inherit,
@@ -41,11 +40,6 @@ class MoveScales(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _MoveScales(module)
-
-
-class _MoveScales(Rules):
     def table(self) -> RuleTable:
         return {**on(Scale, self.before_one, self.before_concat)}
 

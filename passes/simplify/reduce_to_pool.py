@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 
@@ -25,11 +25,6 @@ class ReduceToPool(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _ReduceToPool(module)
-
-
-class _ReduceToPool(Rules):
     def table(self) -> RuleTable:
         return {**on(Reduce, self.pool)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Binary
@@ -13,7 +13,6 @@ from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     activates,
     declared,
@@ -44,11 +43,6 @@ class RemoveIdentity(PatternPass):
     requires = (NO_GROUPS,)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _RemoveIdentity(module)
-
-
-class _RemoveIdentity(Rules):
     def table(self) -> RuleTable:
         return {
             **on(Scale, self.scale),
@@ -58,43 +52,43 @@ class _RemoveIdentity(Rules):
             **on(TensorOp, self.identity, self.neutral, self.repeated),
         }
 
-    def drop(self, op: TensorOp, rewriter: Rewriter, index: int = 0) -> bool:
+    def _drop(self, op: TensorOp, rewriter: Rewriter, index: int = 0) -> bool:
         value = op.operands[index]
         return op.type == value.type and forward(op, value, rewriter)
 
     def identity(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 1."""
-        return len(op.results) == 1 and op.is_identity() and self.drop(op, rewriter)
+        return len(op.results) == 1 and op.is_identity() and self._drop(op, rewriter)
 
     def neutral(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 2, on float only: integer forms may saturate into another meaning of the elements."""
         if not isinstance(op, Binary) or op.neutral is None or not op.type.is_float or activates(op):
             return False
-        if self.uniform(op.b) == op.neutral and self.drop(op, rewriter):
+        if self.uniform(op.b) == op.neutral and self._drop(op, rewriter):
             return True
-        return op.commutative and self.uniform(op.a) == op.neutral and self.drop(op, rewriter, 1)
+        return op.commutative and self.uniform(op.a) == op.neutral and self._drop(op, rewriter, 1)
 
     def scale(self, op: Scale, rewriter: Rewriter) -> bool:
         """Rule 3."""
         if self.uniform(op.weight) != 1.0 or (op.bias is not None and self.uniform(op.bias) != 0.0):
             return False
-        return op.type.is_float and self.drop(op, rewriter)
+        return op.type.is_float and self._drop(op, rewriter)
 
     def slope(self, op: Prelu, rewriter: Rewriter) -> bool:
         """Rule 3."""
-        return self.uniform(op.slope) == 1.0 and op.type.is_float and self.drop(op, rewriter)
+        return self.uniform(op.slope) == 1.0 and op.type.is_float and self._drop(op, rewriter)
 
     def repeated(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 4."""
         if not op.idempotent:
             return False
         before = producer(op.operands[0], type(op))
-        return before is not None and declared(before) == declared(op) and self.drop(op, rewriter)
+        return before is not None and declared(before) == declared(op) and self._drop(op, rewriter)
 
     def above_zero(self, op: Relu, rewriter: Rewriter) -> bool:
         """Rule 4."""
         before = op.operands[0].op
-        return isinstance(before, TensorOp) and before.result_bounds()[0] >= 0 and self.drop(op, rewriter)
+        return isinstance(before, TensorOp) and before.result_bounds()[0] >= 0 and self._drop(op, rewriter)
 
     def reduce(self, op: Reduce, rewriter: Rewriter) -> bool:
         """Rule 5."""
@@ -102,7 +96,7 @@ class _RemoveIdentity(Rules):
         if op.method not in _KEEPS_SINGLE or any(value.shape[axis] != 1 for axis in op.axes):
             return False
         if op.keepdims:
-            return self.drop(op, rewriter)
+            return self._drop(op, rewriter)
         reshape = inherit(make("reshape", [value], {"shape": op.type.shape}), op)
         rewriter.replace_with(op, reshape)
         return True

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from math import prod
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    Rules,
     RuleTable,
     activates,
     inherit,
@@ -41,11 +40,6 @@ class SimplifyMatmul(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _SimplifyMatmul(module)
-
-
-class _SimplifyMatmul(Rules):
     def table(self) -> RuleTable:
         return {
             **on(Add, self.bias),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Rewriter, Value
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Permute, Reshape
-from bmcompiler.passes.rewriting import Rules, RuleTable, TargetPatternPass, TargetRules, inherit, make, on, sole
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, sole
+from bmcompiler.target import unsupported_reason
 
 _BLOCKS_FIRST, _BLOCKS_LAST = (0, 3, 4, 1, 5, 2), (0, 1, 4, 2, 5, 3)
 """Orders of (N, SH, SW, C, H, W) and of (N, C, SH, SW, H, W)."""
@@ -30,11 +30,6 @@ class PixelShuffles(TargetPatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module, target: Target) -> Rules:
-        return _PixelShuffles(module, target)
-
-
-class _PixelShuffles(TargetRules):
     def table(self) -> RuleTable:
         return on(Reshape, self.interleaved)
 

@@ -106,10 +106,6 @@ class _Variable(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int32), ("value", ctypes.c_uint32)]
 
 
-def _scalar(address: int) -> scalar_t:
-    return scalar_t(ctypes.c_uint32.from_address(address).value)
-
-
 def _write_scalar(address: int, value: int) -> None:
     ctypes.c_uint32.from_address(address).value = int(value) & 0xFFFF_FFFF
 
@@ -138,7 +134,10 @@ def _called(name: str) -> Callable[..., Any]:
 
 API = Api(_STRUCTS + "".join(f"{row.declared};\n" for row in TABLE.values()), {}, lambda *fault: None)
 API.classes.update(dim4=dim4, dim2=dim2, padding_t=padding_t)
-_READ: dict[str, Read] = {"scalar_t": _scalar, "const variable_t *": _variable}
+_READ: dict[str, Read] = {
+    "scalar_t": lambda address: scalar_t(ctypes.c_uint32.from_address(address).value),
+    "const variable_t *": _variable,
+}
 _WRITE: dict[str, Write] = {"scalar_t": _write_scalar}
 
 LIBRARY = CLibrary(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from math import log, prod
 
 from bmcompiler.conditions import INTEGERS, NO_GROUPS
-from bmcompiler.ir import Module, Rewriter
+from bmcompiler.ir import Rewriter
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Softmax
 from bmcompiler.ops.elements.integer import Lut
 from bmcompiler.ops.elements.linear_quant import Dequantize
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on, rebuild, sole
 
 _BYTES = ("i8", "u8")
 _ENTRIES = (*_BYTES, "f32")
@@ -33,11 +33,6 @@ class MergeTables(PatternPass):
     requires = (INTEGERS, NO_GROUPS)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _MergeTables(module)
-
-
-class _MergeTables(Rules):
     def table(self) -> RuleTable:
         return {**on(Softmax, self.powers), **on(TensorOp, self.into_table)}
 

@@ -12,7 +12,7 @@ from bmcompiler.ops.elements.activation import Softmax
 from bmcompiler.ops.layers.nn import Conv, Matmul
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.precision.calibrate import MEASURED
-from bmcompiler.passes.rewriting import PatternPass, Rules, RuleTable, activates, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, RuleTable, activates, inherit, make, on, rebuild, sole
 from bmcompiler.passmanager import PassContext, PassResult
 
 
@@ -30,17 +30,12 @@ class SigmoidPairs(PatternPass):
     requires = (SOURCE_TYPES, NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def rules(self, module: Module) -> Rules:
-        return _SigmoidPairs(module)
-
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         known = ctx.table is not None and ctx.table is not ctx.options.get(MEASURED)
         if known or any(STATED in function.attributes for function in module.functions):
             return PassResult(False)
         return super().run(module, ctx)
 
-
-class _SigmoidPairs(Rules):
     def table(self) -> RuleTable:
         return on(Softmax, self.difference)
 

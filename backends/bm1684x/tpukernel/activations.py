@@ -41,14 +41,6 @@ def _scaled_sigmoid(s: Steps, c: Call, factor: float | Bits) -> None:
     s.mul(c.d, c.d, c.x)
 
 
-def _swish(s: Steps, c: Call) -> None:
-    _scaled_sigmoid(s, c, c.beta)
-
-
-def _gelu_fast2(s: Steps, c: Call) -> None:
-    _scaled_sigmoid(s, c, Bits(0x3FD9_DB23))
-
-
 def _elu(s: Steps, c: Call) -> None:
     expm1(s, c)
     if c.alpha != 1:
@@ -164,10 +156,6 @@ def _sqrt(s: Steps, c: Call) -> None:
     recipes.sqrt(s, c.x, c.d)
 
 
-def _sign(s: Steps, c: Call) -> None:
-    recipes.sign(s, c.x, c.d)
-
-
 def _compensated(s: Steps, c: Call) -> None:
     """1 / x, then so many attempts of y + y (1 - x y), each kept where its error is smaller."""
     d, x, (w0, w1, w2) = c.d, c.x, c.w
@@ -194,7 +182,7 @@ ROWS = (
         "Activations",
         by_exp("sigmoid", "1 / (1 + e^-src)", _sigmoid),
         by_exp("silu", "src sigmoid(src)", _silu),
-        by_exp("swish", "src sigmoid(beta src)", _swish, "float beta, "),
+        by_exp("swish", "src sigmoid(beta src)", lambda s, c: _scaled_sigmoid(s, c, c.beta), "float beta, "),
         by_exp("elu", "src > 0 ? src : alpha (e^src - 1)", _elu, "float alpha, "),
         by_exp("selu", "1.0507 (src > 0 ? src : 1.6733 (e^src - 1))", _selu),
         by_exp("mish", "src tanh(ln(1 + e^src))", _mish),
@@ -220,7 +208,7 @@ ROWS = (
             _gelu,
         ),
         by_exp("gelu_fast", "src (1 + tanh(sqrt(2 / pi) (src + 0.0447 src^3))) / 2", _gelu_fast),
-        by_exp("gelu_fast2", "src sigmoid(1.702 src)", _gelu_fast2),
+        by_exp("gelu_fast2", "src sigmoid(1.702 src)", lambda s, c: _scaled_sigmoid(s, c, Bits(0x3FD9_DB23))),
         row(
             prototype("fp_hsigmoid", "work", end=f"{SHAPE}, float alpha, float beta, data_type_t dtype"),
             "alpha src + beta within [0, 1]",
@@ -235,7 +223,7 @@ ROWS = (
         row(prototype("fp32_tunable_rsqrt", end=f"{SHAPE}, int num_iter"), "1 / sqrt(src)", _rsqrt, _STEPS),
         row(prototype("fp32_sqrt"), "sqrt(src)", _sqrt),
         row(prototype("fp_sqrt", end=DTYPE), "sqrt(src)", _sqrt, single("dtype")),
-        row(prototype("sign", end=DTYPE), "src > 0 ? 1 : -1, 0 of +0", _sign, _HALF),
+        row(prototype("sign", end=DTYPE), "src > 0 ? 1 : -1, 0 of +0", lambda s, c: recipes.sign(s, c.x, c.d), _HALF),
         row(
             prototype(
                 "fp32_compensate_reciprocal",

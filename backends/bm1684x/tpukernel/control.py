@@ -28,30 +28,6 @@ def _nothing(k: Recorder, a: Arguments) -> None:
     """One core without caches of its own: nothing to do."""
 
 
-def _initialize(k: Recorder, a: Arguments) -> None:
-    k.initialize()
-
-
-def _start(k: Recorder, a: Arguments) -> None:
-    k.start()
-
-
-def _end(k: Recorder, a: Arguments) -> None:
-    k.end()
-
-
-def _is_parallel(k: Recorder, a: Arguments) -> bool:
-    return k.parallel
-
-
-def _limit(k: Recorder, a: Arguments) -> int:
-    return _MOST_SIZE if 0 <= a.dim <= 3 else 0
-
-
-def _feature_size(k: Recorder, a: Arguments) -> int:
-    return local.aligned(0, dim4(1, 1, a.h, a.w), a.dtype).c * a.dtype.size
-
-
 def _of_type(name: str) -> Emit:
     def emit(k: Recorder, a: Arguments) -> Any:
         return getattr(a.dtype, name)
@@ -59,48 +35,22 @@ def _of_type(name: str) -> Emit:
     return emit
 
 
-def _eu_num(k: Recorder, a: Arguments) -> int:
-    return local.elements_at_once(a.dtype)
-
-
-def _aligned(k: Recorder, a: Arguments) -> Any:
-    return local.aligned(a.start_idx, a.shape, a.dtype)
-
-
-def _line_aligned(k: Recorder, a: Arguments) -> Any:
-    return local.line_aligned(a.start_idx, a.shape, a.dtype)
-
-
-def _compact(k: Recorder, a: Arguments) -> Any:
-    return local.compact(a.start_idx, a.shape)
-
-
-def _continuous(k: Recorder, a: Arguments) -> Any:
-    return local.continuous(a.shape)
-
-
-def _lane(k: Recorder, a: Arguments) -> int:
-    return local.lane_of(a.addr)
-
-
-def _bank(k: Recorder, a: Arguments) -> int:
-    return a.addr % CHIP.lmem_size // CHIP.lmem_bank_size
-
-
-def _channels(k: Recorder, a: Arguments) -> int:
-    return CHIP.channel_rows(a.start_idx, a.num_channels)
-
-
 CONTROL = in_group(
     "Kernel and synchronisation",
-    Function("void tpu_initialize()", "ids of both engines begin again", _initialize),
-    Function("void tpu_parallel_start()", "from here on the engines do not wait for each other", _start),
-    Function("void tpu_parallel_end()", "from here on they do", _end),
+    Function("void tpu_initialize()", "ids of both engines begin again", lambda k, a: k.initialize()),
+    Function(
+        "void tpu_parallel_start()", "from here on the engines do not wait for each other", lambda k, a: k.start()
+    ),
+    Function("void tpu_parallel_end()", "from here on they do", lambda k, a: k.end()),
 )
 CORES = in_group(
     "Kernel and synchronisation",
     Function("void tpu_poll()", "the end of a kernel: both engines are done", _nothing),
-    Function("bool tpu_is_parallel_state()", "whether the engines run without waiting for each other", _is_parallel),
+    Function(
+        "bool tpu_is_parallel_state()",
+        "whether the engines run without waiting for each other",
+        lambda k, a: k.parallel,
+    ),
     Function("void tpu_hau_poll()", "wait for the sort engine", _nothing),
     Function(f"void tpu_flush_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
     Function(f"void tpu_invalidate_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
@@ -122,17 +72,28 @@ CHIP_FACTS = in_group(
     Function("unsigned long long tpu_l2_sram_get_start_addr()", "first address of L2", _value(CHIP.l2_window)),
     Function("unsigned long long tpu_global_mem_get_start_addr()", "of global memory", _value(CHIP.global_base)),
     Function("unsigned long long tpu_local_mem_get_start_addr()", "of local memory", _value(CHIP.lmem_window)),
-    Function("int tpu_gdma_shape_limit(int dim)", "largest n, c, h, w", _limit),
+    Function(
+        "int tpu_gdma_shape_limit(int dim)", "largest n, c, h, w", lambda k, a: _MOST_SIZE if 0 <= a.dim <= 3 else 0
+    ),
     Function("int tpu_gdma_move_max_wstride_byte_len()", "largest stride of w in bytes", _value(_MOST_STEP)),
-    Function("int tpu_npu_index(local_addr_t addr)", "the lane of an address", _lane),
-    Function("int tpu_bank_index(local_addr_t addr)", "the bank of an address", _bank),
+    Function("int tpu_npu_index(local_addr_t addr)", "the lane of an address", lambda k, a: local.lane_of(a.addr)),
+    Function(
+        "int tpu_bank_index(local_addr_t addr)",
+        "the bank of an address",
+        lambda k, a: a.addr % CHIP.lmem_size // CHIP.lmem_bank_size,
+    ),
     Function(
         "int tpu_channle_num_per_npu(int start_idx, int num_channels)",
         "channels in the fullest lane",
-        _channels,
+        lambda k, a: CHIP.channel_rows(a.start_idx, a.num_channels),
         (_LANE, at_least(1, "num_channels")),
     ),
-    Function(f"int tpu_eu_num({_TYPE})", "elements that a lane works on at once", _eu_num, (_COMMON,)),
+    Function(
+        f"int tpu_eu_num({_TYPE})",
+        "elements that a lane works on at once",
+        lambda k, a: local.elements_at_once(a.dtype),
+        (_COMMON,),
+    ),
     Function(f"int tpu_data_type_size({_TYPE})", "bytes of an element", _of_type("size"), (_WHOLE_BYTES,)),
     Function(f"int tpu_data_type_bits({_TYPE})", "bits of an element", _of_type("bits")),
     Function(f"bool tpu_is_data_type_int({_TYPE})", "whether it is an integer", _of_type("is_int")),
@@ -141,27 +102,31 @@ CHIP_FACTS = in_group(
     Function(
         f"int tpu_aligned_feature_size(int h, int w, {_TYPE})",
         "bytes of a channel, aligned",
-        _feature_size,
+        lambda k, a: local.aligned(0, dim4(1, 1, a.h, a.w), a.dtype).c * a.dtype.size,
         (_COMMON, at_least(1, "h", "w")),
     ),
     Function(
         f"void tpu_aligned_stride(out dim4 *stride, int start_idx, {_SHAPE}, {_TYPE})",
         "strides of the 64-byte aligned layout",
-        _aligned,
+        lambda k, a: local.aligned(a.start_idx, a.shape, a.dtype),
         (_LANE, _COMMON),
     ),
     Function(
         f"void tpu_compact_stride(out dim4 *stride, int start_idx, {_SHAPE})",
         "strides of the compact layout",
-        _compact,
+        lambda k, a: local.compact(a.start_idx, a.shape),
         (_LANE,),
     ),
     Function(
         f"void tpu_line_aligned_stride(out dim4 *stride, int start_idx, {_SHAPE}, {_TYPE})",
         "strides of the layout whose rows are aligned",
-        _line_aligned,
+        lambda k, a: local.line_aligned(a.start_idx, a.shape, a.dtype),
         (_LANE, _COMMON),
     ),
-    Function(f"void tpu_continuous_stride(out dim4 *stride, {_SHAPE})", "strides without gaps", _continuous),
+    Function(
+        f"void tpu_continuous_stride(out dim4 *stride, {_SHAPE})",
+        "strides without gaps",
+        lambda k, a: local.continuous(a.shape),
+    ),
 )
 ROWS = (*CONTROL, *CORES, *CHIP_FACTS)

@@ -63,10 +63,6 @@ def _one(operation: Ar) -> Emit:
     return emit
 
 
-def _absolute(k: Recorder, a: Arguments) -> None:
-    _one(Ar.ABS if a.dtype.signed else Ar.COPY)(k, a)
-
-
 def _square(k: Recorder, a: Arguments) -> None:
     source = tensor(a, "src", a.dtype)
     k.add(arithmetic.binary(Ar.MUL, a.shape, tensor(a, "dst", a.dtype), source, source))
@@ -189,7 +185,7 @@ ANY = in_group(
     _any("max_C", WITH_C, "max(src, C)", _with_constant(Ar.MAX)),
     _any("min_C", WITH_C, "min(src, C)", _with_constant(Ar.MIN)),
     _any("neg", ONE, "0 - src", _with_constant(Ar.SUB, first=True)),
-    _any("abs", ONE, "abs(src)", _absolute),
+    _any("abs", ONE, "abs(src)", lambda k, a: _one(Ar.ABS if a.dtype.signed else Ar.COPY)(k, a)),
     _any("and", TWO, "src0 & src1", _two(Ar.AND, True, _BITS)),
     _any("or", TWO, "src0 | src1", _two(Ar.OR, True, _BITS)),
     _any("and_C", WITH_C, "src & C", _with_constant(Ar.AND, seen=_BITS)),

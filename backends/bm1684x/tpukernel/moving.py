@@ -159,10 +159,6 @@ def _average(k: Recorder, a: Arguments) -> None:
     _pool(k, a, Pord.AVERAGE, a.dtype, a.dtype, **factor)
 
 
-def _maximum(k: Recorder, a: Arguments) -> None:
-    _pool(k, a, Pord.MAX, a.dtype, a.dtype, opd3_addr=a.pad_val)
-
-
 def _average_of_bytes(k: Recorder, a: Arguments) -> None:
     factor = {"opd1_const": 1, "opd1_addr": a.scale, "opd2_n_str": Rounding.HALF_UP, "opd2_addr": a.rshift}
     _pool(k, a, Pord.AVERAGE, a.output_dtype, a.input_dtype, opd0_sign=a.input_dtype.signed, **factor)
@@ -308,7 +304,7 @@ POOLING = in_group(
     Function(
         f"void tpu_bdc_fp_max_pool2d({_POOL}data_type_t dtype, scalar_t pad_val)",
         "maximum of the window, pad_val around the image",
-        _maximum,
+        lambda k, a: _pool(k, a, Pord.MAX, a.dtype, a.dtype, opd3_addr=a.pad_val),
         (floats("dtype"), *_WINDOWS),
     ),
     Function(

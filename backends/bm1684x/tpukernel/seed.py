@@ -96,14 +96,6 @@ def _over_lanes(k: Recorder, name: str, address: int, start: int, step: int, cou
     _scaled(k, dim4(1, count, 1, 1), first, start, step)
 
 
-def _sequence(k: Recorder, a: Arguments) -> None:
-    _along_w(k, a.dst_addr, a.npu_num, a.start, a.step, a.num)
-
-
-def _distributed(k: Recorder, a: Arguments) -> None:
-    _over_lanes(k, "dst", a.dst_addr, a.start, a.step, a.num)
-
-
 def _general(k: Recorder, a: Arguments) -> None:
     lanes = min(a.npu_num, CHIP.lanes)
     place("dst", a.dst_addr, dim4(1, a.npu_num, 1, a.num), INT32)
@@ -251,7 +243,7 @@ ROWS = in_group(
     Function(
         "void tpu_bdc_arithmetic_sequence_bcast(local_addr_t dst_addr, int npu_num, int start, int step, int num)",
         "dst(0, c, 0, w) = start + step * w",
-        _sequence,
+        lambda k, a: _along_w(k, a.dst_addr, a.npu_num, a.start, a.step, a.num),
         (
             _on_a_step("dst", note=_SEQUENCE),
             at_least(1, "npu_num"),
@@ -267,7 +259,7 @@ ROWS = in_group(
     Function(
         "void tpu_bdc_arithmetic_sequence_distribute(local_addr_t dst_addr, int start, int step, int num)",
         "dst(0, c, 0, 0) = start + step * c",
-        _distributed,
+        lambda k, a: _over_lanes(k, "dst", a.dst_addr, a.start, a.step, a.num),
         (
             lane_zero("dst", note="dst 从 NPU 0 开始,compact layout"),
             _compact_place("dst", "dst 从 NPU 0 开始,compact layout"),

@@ -105,10 +105,6 @@ def _hyperbolic(operation: str) -> Body:
     return body
 
 
-def _tanh(s: Steps, c: Call) -> None:
-    recipes.tanh(s, c.x, c.w, c.d, c.coeff_addr)
-
-
 def _arc_hyperbolic(operation: str) -> Body:
     """ln(x + sqrt(x^2 +- 1))."""
 
@@ -144,7 +140,7 @@ FP32_ROWS = in_group(
     by_series("arccos", "arccos(src)", _arccos),
     by_exp("sinh", "sinh(src)", _hyperbolic("sub")),
     by_exp("cosh", "cosh(src)", _hyperbolic("add")),
-    by_exp("tanh", "tanh(src)", _tanh),
+    by_exp("tanh", "tanh(src)", lambda s, c: recipes.tanh(s, c.x, c.w, c.d, c.coeff_addr)),
     by_series("arcsinh", "arsinh(src)", _arc_hyperbolic("add")),
     by_series("arccosh", "arcosh(src)", _arc_hyperbolic("sub")),
     by_series("arctanh", "artanh(src)", _arctanh),

@@ -83,7 +83,7 @@ def move_apart(plan: Residency, tiler: Tiler, absent: Set[int] = frozenset()) ->
             beside[at] = False
             taken = sorted(zip(address[beside].tolist(), (address + size)[beside].tolist()))
             places = _places(taken, int(size[at]), tiler)
-            moved.address = _best([moved.address, *places], costs, tiler.bank_bytes)
+            moved.address = min([moved.address, *places], key=lambda place: _cost(place, costs, tiler.bank_bytes))
             address[at] = moved.address
 
 
@@ -96,11 +96,6 @@ def _places(taken: list[tuple[int, int]], size: int, tiler: Tiler) -> Iterator[i
             yield from (begin, most)
             yield from range(-(-begin // tiler.bank_bytes) * tiler.bank_bytes, most, tiler.bank_bytes)
         begin = max(begin, end)
-
-
-def _best(places: list[int], pairs: list[_Pair], bank_bytes: int) -> int:
-    """The first of the addresses that cost least."""
-    return min(places, key=lambda place: _cost(place, pairs, bank_bytes))
 
 
 def _cost(address: int, pairs: list[_Pair], bank_bytes: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,14 @@ class FloatUnary(TensorOp):
 
     input = operand()
     pointwise = True
+    function: ClassVar[np.ufunc]
+    """The function of numpy arrays, where it needs no attributes."""
 
     def infer(self) -> TensorType:
         return plain(self.input.type)
+
+    def evaluate(self, x: Any) -> Any:
+        return self.function(x)
 
     def check(self) -> None:
         need_float(self, "the operand", self.input)
@@ -205,9 +210,7 @@ class Tanh(FloatUnary):
 
     confident = True
     bounds = (-1.0, 1.0)
-
-    def evaluate(self, x: Any) -> Any:
-        return np.tanh(x)
+    function = np.tanh
 
 
 @tensorop("hard_sigmoid")
@@ -248,9 +251,7 @@ class Exp(FloatUnary):
 
     steep = True
     bounds = (0.0, math.inf)
-
-    def evaluate(self, x: Any) -> Any:
-        return np.exp(x)
+    function = np.exp
 
 
 @tensorop("log")
@@ -261,9 +262,7 @@ class Log(FloatUnary):
     """
 
     steep = True
-
-    def evaluate(self, x: Any) -> Any:
-        return np.log(x)
+    function = np.log
 
 
 @tensorop("sqrt")
@@ -275,9 +274,7 @@ class Sqrt(FloatUnary):
 
     steep = True
     bounds = (0.0, math.inf)
-
-    def evaluate(self, x: Any) -> Any:
-        return np.sqrt(x)
+    function = np.sqrt
 
 
 @tensorop("abs")
@@ -289,9 +286,7 @@ class Abs(NumberUnary):
 
     bounds = (0.0, math.inf)
     idempotent = True
-
-    def evaluate(self, x: Any) -> Any:
-        return np.abs(x)
+    function = np.absolute
 
 
 @tensorop("neg")
@@ -313,9 +308,7 @@ class Floor(FloatUnary):
     """
 
     idempotent = True
-
-    def evaluate(self, x: Any) -> Any:
-        return np.floor(x)
+    function = np.floor
 
 
 @tensorop("ceil")
@@ -326,9 +319,7 @@ class Ceil(FloatUnary):
     """
 
     idempotent = True
-
-    def evaluate(self, x: Any) -> Any:
-        return np.ceil(x)
+    function = np.ceil
 
 
 @tensorop("round")
@@ -339,9 +330,7 @@ class Round(FloatUnary):
     """
 
     idempotent = True
-
-    def evaluate(self, x: Any) -> Any:
-        return np.rint(x)
+    function = np.rint
 
 
 @tensorop("softplus")

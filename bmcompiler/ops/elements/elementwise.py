@@ -33,9 +33,13 @@ class Binary(TensorOp):
     """The number that as `b` gives back `a`, for floats."""
     commutative: ClassVar[bool] = False
     """True where a and b may change places."""
+    function: ClassVar[np.ufunc]
 
     def infer(self) -> TensorType:
         return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype)
+
+    def evaluate(self, a: Any, b: Any) -> Any:
+        return self.function(a, b)
 
 
 class Arithmetic(Binary):
@@ -49,7 +53,6 @@ class Arithmetic(Binary):
 
     wrap = attr(bool, False)
     free_dtype = True
-    function: ClassVar[np.ufunc]
     saturates = True
 
     def evaluate(self, a: Any, b: Any) -> Any:
@@ -206,8 +209,7 @@ class Max(Extreme):
     %y = "tensorop.max"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
-        return np.maximum(a, b)
+    function = np.maximum
 
 
 @tensorop("min")
@@ -217,5 +219,4 @@ class Min(Extreme):
     %y = "tensorop.min"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
-        return np.minimum(a, b)
+    function = np.minimum

@@ -21,9 +21,7 @@ class Sin(FloatUnary):
     """
 
     bounds = (-1.0, 1.0)
-
-    def evaluate(self, x: Any) -> Any:
-        return np.sin(x)
+    function = np.sin
 
 
 @tensorop("cos")
@@ -34,9 +32,7 @@ class Cos(FloatUnary):
     """
 
     bounds = (-1.0, 1.0)
-
-    def evaluate(self, x: Any) -> Any:
-        return np.cos(x)
+    function = np.cos
 
 
 @tensorop("tan")
@@ -46,8 +42,7 @@ class Tan(FloatUnary):
     %y = "tensorop.tan"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.tan(x)
+    function = np.tan
 
 
 @tensorop("asin")
@@ -57,8 +52,7 @@ class Asin(FloatUnary):
     %y = "tensorop.asin"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.arcsin(x)
+    function = np.arcsin
 
 
 @tensorop("acos")
@@ -68,8 +62,7 @@ class Acos(FloatUnary):
     %y = "tensorop.acos"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.arccos(x)
+    function = np.arccos
 
 
 @tensorop("atan")
@@ -79,8 +72,7 @@ class Atan(FloatUnary):
     %y = "tensorop.atan"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.arctan(x)
+    function = np.arctan
 
 
 @tensorop("sinh")
@@ -90,8 +82,7 @@ class Sinh(FloatUnary):
     %y = "tensorop.sinh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.sinh(x)
+    function = np.sinh
 
 
 @tensorop("cosh")
@@ -101,8 +92,7 @@ class Cosh(FloatUnary):
     %y = "tensorop.cosh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.cosh(x)
+    function = np.cosh
 
 
 @tensorop("asinh")
@@ -112,8 +102,7 @@ class Asinh(FloatUnary):
     %y = "tensorop.asinh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.arcsinh(x)
+    function = np.arcsinh
 
 
 @tensorop("acosh")
@@ -123,8 +112,7 @@ class Acosh(FloatUnary):
     %y = "tensorop.acosh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.arccosh(x)
+    function = np.arccosh
 
 
 @tensorop("atanh")
@@ -134,8 +122,7 @@ class Atanh(FloatUnary):
     %y = "tensorop.atanh"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
-        return np.arctanh(x)
+    function = np.arctanh
 
 
 @tensorop("erf")
@@ -160,9 +147,7 @@ class Sign(NumberUnary):
 
     bounds = (-1.0, 1.0)
     idempotent = True
-
-    def evaluate(self, x: Any) -> Any:
-        return np.sign(x)
+    function = np.sign
 
 
 class _FloatTest(TensorOp):

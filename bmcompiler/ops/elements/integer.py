@@ -315,8 +315,7 @@ class BitAnd(_Bitwise):
     %y = "tensorop.bit_and"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
-        return np.bitwise_and(a, b)
+    function = np.bitwise_and
 
 
 @tensorop("bit_or")
@@ -326,8 +325,7 @@ class BitOr(_Bitwise):
     %y = "tensorop.bit_or"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
-        return np.bitwise_or(a, b)
+    function = np.bitwise_or
 
 
 @tensorop("bit_xor")
@@ -337,8 +335,7 @@ class BitXor(_Bitwise):
     %y = "tensorop.bit_xor"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
-        return np.bitwise_xor(a, b)
+    function = np.bitwise_xor
 
 
 @tensorop("cast")

@@ -50,10 +50,6 @@ def source_positions(
     return COORDINATES[coordinates](np.arange(want, dtype=np.float32), np.float32(scale), have, want, roi)
 
 
-def _triangle(distance: Any) -> Any:
-    return np.maximum(0, 1 - np.abs(distance))
-
-
 def _keys(distance: Any, a: float) -> Any:
     """Cubic convolution kernel of Keys."""
     x = np.abs(distance)
@@ -72,7 +68,7 @@ def kernel_taps(mode: str, place: Any, cubic_a: float, shrink: float = 1.0) -> t
     base = np.floor(place)
     index = base[..., None] + np.arange(first, reach - first + (reach == 1))
     distance = (index - place[..., None]) * shrink
-    weight = _keys(distance, cubic_a) if mode == "cubic" else _triangle(distance)
+    weight = _keys(distance, cubic_a) if mode == "cubic" else np.maximum(0, 1 - np.abs(distance))
     if shrink != 1:
         weight = weight / weight.sum(axis=-1, keepdims=True)
     return index.astype(np.int64), weight

@@ -5,16 +5,11 @@ from __future__ import annotations
 from bmcompiler.backends.bm1684.asm import mnemonics
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.timing_profile import PROFILE
-from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.bm168x.analysis import ChipAnalyzer
-from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
 from bmcompiler.runtime.simulator.bm1684.cost import costs
 from bmcompiler.runtime.simulator.bm1684.decoded import decode
 from bmcompiler.runtime.simulator.bm1684.races import accesses
 
-
-def _mnemonics(decoded: DecodedStage, engine: Engine) -> list[str]:
-    return mnemonics(engine, decoded.fields[engine])
-
-
-analyze = ChipAnalyzer(CHIP.name, PROFILE, decode, costs, _mnemonics, accesses)
+analyze = ChipAnalyzer(
+    CHIP.name, PROFILE, decode, costs, lambda decoded, engine: mnemonics(engine, decoded.fields[engine]), accesses
+)

@@ -6,15 +6,9 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS
 from bmcompiler.bmodel.bm168x import Bm168xStage
-from bmcompiler.instructions.isa import Columns
-from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, decode_stage
 
 
 def decode(stage: Bm168xStage) -> DecodedStage:
     """All static subnets of a stage; see `decode_stage`."""
-    return decode_stage(stage, _columns, ID_FIELDS)
-
-
-def _columns(engine: Engine, data: bytes) -> Columns:
-    return FORMATS[engine].decode(np.frombuffer(data, np.uint8))
+    return decode_stage(stage, lambda engine, data: FORMATS[engine].decode(np.frombuffer(data, np.uint8)), ID_FIELDS)

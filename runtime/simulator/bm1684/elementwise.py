@@ -164,13 +164,8 @@ def _multiply_add(ops: Operands, a: Reader, b: Reader, signed: int) -> Step:
     return run
 
 
-def _pattern(ops: Operands, name: str) -> np.dtype[Any]:
-    """Signed type of the bits of an operand."""
-    return WORD if ops.precision(name) in _WORDS else integer_dtype(ops.precision(name), 1)
-
-
 def _one_width(ops: Operands, *names: str) -> np.dtype[Any]:
-    kinds = {_pattern(ops, name) for name in names}
+    kinds = {(WORD if ops.precision(name) in _WORDS else integer_dtype(ops.precision(name), 1)) for name in names}
     if len(kinds) != 1:
         raise SimulatorError("operations on bits need operands of one width")
     return kinds.pop()

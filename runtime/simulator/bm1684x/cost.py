@@ -172,7 +172,7 @@ def moves(columns: Columns, count: int, table: CycleTable) -> Moved:
     targets = [np.where(f["nchw_copy"] == 1, size, f[f"dst_{a}"]) for a, size in zip("nchw", sizes)]
     strides = [tuple(f[f"{side}_{a}_str"] for a in "nchw") for side in ("src", "dst")]
     sides = list(zip((sizes, targets), strides))
-    source_run, target_run = (_lane_run(size, steps) for size, steps in sides)
+    source_run, target_run = (run_of((1, 1, *size[2:]), steps) for size, steps in sides)
     between = np.minimum(*(run_of(tuple(size), steps) for size, steps in sides))
     run: Ints = np.select([loads & stores, loads], [between, source_run], target_run)
     run = np.where(indexed, f["src_w"], np.where(f["stride_enable"] == 0, total, run))
@@ -181,11 +181,6 @@ def moves(columns: Columns, count: int, table: CycleTable) -> Moved:
     cycles = np.select([kind == Move.SYSTEM, matrix | broadcast], [0, wide], strided)
     size = np.where(kind == Move.SYSTEM, 0, total * item)
     return Moved(cycles, source, target, size * (loads & _global(source)), size * (stores & _global(target)))
-
-
-def _lane_run(sizes: list[Ints], strides: tuple[Ints, ...]) -> Ints:
-    """Elements of each run; it ends with its lane, also where the next one's elements follow without a gap."""
-    return run_of((1, 1, *sizes[2:]), strides)
 
 
 def _outside(address: Ints) -> Mask:

@@ -38,15 +38,6 @@ def _source(transfer: Transfer) -> Tensor:
     return transfer.tensor("src", transfer.size("src"), strides)
 
 
-def _copy(transfer: Transfer) -> Step:
-    """Elements in (n, c, h, w) order of the source go to the destination in its own order; only counts must agree."""
-    return _copied(transfer, (0,))
-
-
-def _copy_to_banks(transfer: Transfer) -> Step:
-    return _copied(transfer, _banks(transfer))
-
-
 def _copied(transfer: Transfer, places: tuple[int, ...]) -> Step:
     target = transfer.size("src" if transfer.fields["nchw_copy"] else "dst")
     results = [transfer.result(target, transfer.registers("dst"), at=at) for at in places]
@@ -108,14 +99,6 @@ def cw_step(transfer: Transfer) -> Step:
     return _cw_transpose(transfer)
 
 
-def _broadcast(transfer: Transfer) -> Step:
-    return _broadcasted(transfer, (0,))
-
-
-def _broadcast_to_banks(transfer: Transfer) -> Step:
-    return _broadcasted(transfer, _banks(transfer))
-
-
 def _broadcasted(transfer: Transfer, places: tuple[int, ...]) -> Step:
     """The source (n, 1, h, w) goes to all channels of a destination in local memory."""
     n, _, h, w = transfer.size("src")
@@ -149,11 +132,11 @@ def _banks(transfer: Transfer) -> tuple[int, ...]:
 
 _FILLING = (Function.COPY, Function.BROADCAST, Function.COPY_4_BANKS, Function.BROADCAST_4_BANKS)
 _FUNCTIONS: dict[int, Callable[[Transfer], Step]] = {
-    Function.COPY: _copy,
+    Function.COPY: lambda transfer: _copied(transfer, (0,)),
     Function.NC_TRANSPOSE: _nc_transpose,
     Function.COLLECT: _cw_transpose,
-    Function.BROADCAST: _broadcast,
+    Function.BROADCAST: lambda transfer: _broadcasted(transfer, (0,)),
     Function.DISTRIBUTE: _cw_transpose,
-    Function.COPY_4_BANKS: _copy_to_banks,
-    Function.BROADCAST_4_BANKS: _broadcast_to_banks,
+    Function.COPY_4_BANKS: lambda transfer: _copied(transfer, _banks(transfer)),
+    Function.BROADCAST_4_BANKS: lambda transfer: _broadcasted(transfer, _banks(transfer)),
 }
