@@ -18,7 +18,7 @@ from bmcompiler.codegen.kernels import LocalKernel
 from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.layers.pool import MaxPool
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 from bmcompiler.passes.quantization.base import COMMON, Scaling
 from bmcompiler.passes.rewriting import on, producer
 from bmcompiler.target import rule

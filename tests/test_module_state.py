@@ -31,9 +31,9 @@ REVIEWED = {
     "frontends/caffe/layer.py: _converters": "converters, at import",
     "frontends/onnx/constants.py: _FOLDERS": "converters, at import",
     "frontends/onnx/registry.py: _TABLE": "converters, at import",
-    "passes/support/legalize_rules/base.py: BROADCASTING": "rules, at import",
-    "passes/support/legalize_rules/base.py: FOR_INTEGERS": "rules, at import",
-    "passes/support/legalize_rules/base.py: RULES": "rules, at import",
+    "passes/support/decompositions/base.py: BROADCASTING": "rules, at import",
+    "passes/support/decompositions/base.py: FOR_INTEGERS": "rules, at import",
+    "passes/support/decompositions/base.py: DECOMPOSITIONS": "rules, at import",
 }
 """Places that change an object of a module, as `file: name`, and what it holds."""
 FORGETTING = {"bmcompiler/numeric/blas.py": "threads of BLAS in the child of a process that forked"}

@@ -10,22 +10,22 @@ from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.rewriting import activates, declared, forward, inherit
-from bmcompiler.passes.support.legalize_rules import rules_of
-from bmcompiler.passes.support.legalize_rules.activation import activation_after
-from bmcompiler.passes.support.legalize_rules.base import Draft
+from bmcompiler.passes.support.decompositions import decompositions_of
+from bmcompiler.passes.support.decompositions.activation import activation_after
+from bmcompiler.passes.support.decompositions.base import Draft
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
 _DEEPEST = 4
-"""How many rules may build on each other: far more than any real layer needs, and it keeps the search finite."""
+"""How many decompositions may build on each other: far more than real layers need, and it keeps the search finite."""
 
 
 @dataclass(frozen=True)
 class Legalize(Pass):
-    """Replace ops that the target has no kernel for by equal ops that it runs (rules in `legalize_rules`).
+    """Replace ops that the target has no kernel for by equal ops that it runs (by `decompositions`).
 
-    1. A rule is used only where the target refuses the op, and takes every op the rule drafts, or what further rules
-       make of them; so nothing changes on a target that runs the op itself, and nothing is taken apart in vain.
+    1. A decomposition is used only where the target refuses the op, and takes every op that it drafts, or what further
+       ones make of them; so nothing changes on a target that runs the op itself, and nothing is taken apart in vain.
     2. With form = int8 the question is whether the int8 form of a float op runs there (before calibrate, so that the
        new tensors are calibrated); with form = same whether the op as it stands does.
 
@@ -54,7 +54,7 @@ class Legalizer:
         self.module, self.target, self.form = module, target, form
         self.known: dict[tuple[Any, ...], bool] = {}
         self.left: dict[Operation, int] = {}
-        """How many more rules may build on an op that a rule made: so rules cannot undo each other for ever."""
+        """How many more may build on an op that one of them made: so they cannot undo each other for ever."""
 
     def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
         """Rule 1 on one op of a function."""
@@ -77,11 +77,11 @@ class Legalizer:
         """The first draft that the target takes, for an op that it refuses."""
         if not isinstance(op, TensorOp) or depth == 0:
             return None
-        for rule in rules_of(op):
-            if activates(op) and rule is not activation_after:  # the others know plain sums and products only
+        for decompose in decompositions_of(op):
+            if activates(op) and decompose is not activation_after:  # the others know plain sums and products only
                 continue
-            draft = Draft(self.module, op, rule.__name__)
-            value = rule(op, draft)
+            draft = Draft(self.module, op, decompose.__name__)
+            value = decompose(op, draft)
             if value is not None and not self.accepted(op) and self.leads_on(draft, depth - 1):
                 return draft, value
             draft.discard()
@@ -93,7 +93,7 @@ class Legalizer:
         return all(_key(new) != again and self.legal(new, depth) for new in draft.ops)
 
     def legal(self, op: TensorOp, depth: int) -> bool:
-        """Whether the target takes a drafted op, or what other rules make of it."""
+        """Whether the target takes a drafted op, or what others make of it."""
         if isinstance(op, Weight) or self.accepted(op):
             return True
         found = self.draft(op, depth)

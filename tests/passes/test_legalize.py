@@ -12,7 +12,7 @@ from test_quantize import feed, quantize, real_outputs, samples
 
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
-from bmcompiler.passes.support.legalize_rules import RULES
+from bmcompiler.passes.support.decompositions import DECOMPOSITIONS
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
@@ -273,7 +273,7 @@ ON_OTHER_CHIPS = {
 
 def test_every_rule_has_a_case() -> None:
     named = {rule for rule, _ in CASES} | ON_OTHER_CHIPS
-    assert {rule.__name__ for rules in RULES.values() for rule in rules} <= named
+    assert {rule.__name__ for rules in DECOMPOSITIONS.values() for rule in rules} <= named
 
 
 def test_nothing_changes_without_a_target_and_where_the_target_is_content() -> None:

@@ -1,4 +1,4 @@
-"""Rules of legalization on integers: what they draft gives the same bits, in every mode, and other rules stay away."""
+"""Decompositions of integers: what they draft gives the same bits, in every mode, and others stay away."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.support.legalize_rules import rules_of
-from bmcompiler.passes.support.legalize_rules.base import Draft
+from bmcompiler.passes.support.decompositions import decompositions_of
+from bmcompiler.passes.support.decompositions.base import Draft
 
 MODES: dict[str, dict[str, Any]] = {
     "shift": {"rshift": 6},
@@ -49,11 +49,11 @@ def numbers(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def check(op: TensorOp, module: Module, arrays: dict[Value, np.ndarray]) -> set[str]:
-    """What each rule drafts for an op gives the bits of the op; the names of the rules that drafted."""
+    """What each decomposition drafts for an op gives the bits of the op; the names of those that drafted."""
     given = [arrays[value] for value in op.operands]
     want = evaluate_op(op, given)[0]
     names = set()
-    for rule in rules_of(op):
+    for rule in decompositions_of(op):
         draft, known = Draft(module, op, rule.__name__), dict(arrays)
         value = rule(op, draft)
         if value is None:

@@ -99,7 +99,7 @@ GROUPS = (
         (
             "passes/precision/quantize.py",
             "passes/quantization/*.py",
-            "passes/support/legalize_rules/*.py",
+            "passes/support/decompositions/*.py",
             *(f"passes/quantization/{part}/*.py" for part in ("rules", "scale", "shift", "channel")),
         ),
         (

@@ -14,9 +14,9 @@ from bmcompiler.ops import load_all, parse_module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.shift.probe import int8_refusal
 from bmcompiler.passes.quantization.shift.rules import RULES
-from bmcompiler.passes.support import legalize_rules
+from bmcompiler.passes.support import decompositions
+from bmcompiler.passes.support.decompositions.base import BROADCASTING
 from bmcompiler.passes.support.legalize import Legalizer
-from bmcompiler.passes.support.legalize_rules.base import BROADCASTING
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.plugins.registry import entry_points
 from bmcompiler.target import find_target, unsupported_reason
@@ -31,7 +31,7 @@ do not edit. Samples: the node cases of onnx {onnx}, and the Caffe layer tests o
 How to read a target's column (for the first of its precisions: int8 on bm1880, f32 on bm1684 and bm1684x, else f16):
 
 * **native**: all TensorOps of at least one sample have kernels; the layer becomes commands of the chip.
-* **decomposed**: the pass `legalize` writes it with ops that have kernels; the rules are named and listed below.
+* **decomposed**: the pass `legalize` writes it with ops that have kernels; how is named, and listed below.
 * **CPU**: part of it runs on the host, in a CPU subnet inside the model file; the reasons are the texts that the
   compile summary shows. Where several are listed, samples differ: constant or computed operands, attributes, shapes.
 * **nothing to run**: it is folded away at import or by `canonicalize`.
@@ -113,7 +113,7 @@ def _place(module: Module, target: Any, found: Places) -> None:
         reason = int8_refusal(op, module, target) if form == "int8" else unsupported_reason(target, op)
         drafted = legalizer.draft(op, 4) if reason is not None else None
         if drafted is not None:
-            rules.add(drafted[0].rule)
+            rules.add(drafted[0].name)
             drafted[0].discard()
         elif reason is not None:
             reasons.append(reason)
@@ -133,7 +133,7 @@ def _ops(targets: list[Any]) -> Iterator[str]:
     for name, cls in sorted(load_all().items()):
         if name in ("weight", "call") or not cls.__module__.startswith("bmcompiler."):
             continue
-        rules = ", ".join(rule.__name__ for rule in legalize_rules.rules_of_kind(cls))
+        rules = ", ".join(rule.__name__ for rule in decompositions.decompositions_of_kind(cls))
         kernels = [_kernel_name(target, cls) for target in targets]
         yield _row((name, "yes" if RULES.of(cls) else "-", rules or "-", *kernels))
 
@@ -144,12 +144,12 @@ def _kernel_name(target: Any, cls: type[TensorOp]) -> str:
 
 def _rules() -> Iterator[str]:
     by_rule: dict[Any, list[str]] = {}
-    for kind, rules in legalize_rules.RULES.items():
+    for kind, rules in decompositions.DECOMPOSITIONS.items():
         for rule in rules:
             by_rule.setdefault(rule, []).append(kind.opname)
     for rule in BROADCASTING:
         by_rule[rule] = ["all that broadcast"]
-    yield from _table(("rule", "ops", "what it does"))
+    yield from _table(("decomposition", "ops", "what it does"))
     for rule, names in sorted(by_rule.items(), key=lambda item: item[0].__name__):
         yield _row((rule.__name__, ", ".join(sorted(names)), " ".join((rule.__doc__ or "").split())))
 

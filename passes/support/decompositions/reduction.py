@@ -8,8 +8,8 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
-from bmcompiler.passes.support.legalize_rules.large_reduction import run_of
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.large_reduction import run_of
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 

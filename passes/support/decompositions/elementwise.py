@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.elements.elementwise import Sub
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 
 @legalizes(Sub)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.layers.nn import Conv, Deconv
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 _FIRST = (0, 0, 0, 0)
 _USUAL, _MOST_SPREAD = 15, 3

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.places.shape import Pad
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 _MOST = 64
 """Pieces of one axis; beyond that a copy per element costs more than the CPU."""

@@ -1,8 +1,8 @@
-"""How ops that a target refuses become ops that it takes; importing the package fills `base.RULES`."""
+"""How ops that a target refuses become ops that it takes; importing the package fills `base.DECOMPOSITIONS`."""
 
 from __future__ import annotations
 
-from bmcompiler.passes.support.legalize_rules import (
+from bmcompiler.passes.support.decompositions import (
     activation,
     broadcast,
     convolution,
@@ -14,13 +14,15 @@ from bmcompiler.passes.support.legalize_rules import (
     reduction,
     resample,
 )
-from bmcompiler.passes.support.legalize_rules.base import RULES, rules_of, rules_of_kind
+from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decompositions_of, decompositions_of_kind
 
 __all__ = [
-    "RULES",
+    "DECOMPOSITIONS",
     "activation",
     "broadcast",
     "convolution",
+    "decompositions_of",
+    "decompositions_of_kind",
     "elementwise",
     "large_reduction",
     "layout",
@@ -28,6 +30,4 @@ __all__ = [
     "pooling",
     "reduction",
     "resample",
-    "rules_of",
-    "rules_of_kind",
 ]

@@ -7,7 +7,7 @@ from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.rules import Activated
 from bmcompiler.passes.rewriting import activates
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 
 @legalizes(Conv, Deconv, Matmul, Add, integers=True)

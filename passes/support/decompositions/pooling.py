@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 
 @legalizes(MaxPool, AvgPool, integers=True)

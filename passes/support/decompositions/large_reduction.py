@@ -12,7 +12,7 @@ from bmcompiler.ir import Value
 from bmcompiler.ir.keys import WIDE
 from bmcompiler.ops.layers.norm import L2Normalize, LastAxesNorm, LayerNorm, MeanVarianceNorm, RmsNorm
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 _LEAST = 1 << 12
 """Elements that tiles hold: an op of fewer is refused for another reason."""

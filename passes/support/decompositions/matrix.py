@@ -10,7 +10,7 @@ import numpy as np
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.layers.nn import Matmul
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 _MOST = 64
 """Constant matrices of one product; beyond that it is no longer worth a layer each."""

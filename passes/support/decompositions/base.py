@@ -1,13 +1,13 @@
-"""What a legalization rule is, and the table of rules.
+"""What a decomposition is, and the table of them.
 
     @legalizes("avg_pool")
     def border_means(op, draft):
         ...
         return draft.emit("scale", [...])
 
-A rule drafts ops that compute what `op` computes, and returns the values that stand for its results; it returns None
-when it has nothing to offer. It knows no target: a draft is used only where the target refuses the op and takes all
-ops of the draft, or what other rules make of them. It is asked about floats, and about integers only where it is
+It drafts ops that compute what `op` computes, and returns the values that stand for its results; it returns None when
+it has nothing to offer. It knows no target: a draft is used only where the target refuses the op and takes all ops of
+the draft, or what other decompositions make of them. It is asked about floats, and about integers only where it is
 declared for them: their rounding, saturation and zero points have to come out the same, bit for bit.
 """
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """Ops that may take the place of `op`, by the rule called `rule`. They are in no block yet."""
+    """Ops that may take the place of `op`, by the decomposition called `name`. They are in no block yet."""
 
-    def __init__(self, module: Module, op: TensorOp, rule: str = "") -> None:
-        self.module, self.op, self.rule = module, op, rule
+    def __init__(self, module: Module, op: TensorOp, name: str = "") -> None:
+        self.module, self.op, self.name = module, op, name
         self.ops: list[TensorOp] = []
 
     def emit(self, name: str, operands: Sequence[Value | None], **attributes: Any) -> Value:
@@ -44,7 +44,7 @@ class Draft:
         return self.add(new).result
 
     def add(self, op: TensorOp) -> TensorOp:
-        """Take up an op that the rule made itself; returns it."""
+        """Take up an op that the decomposition made itself; returns it."""
         self.ops.append(op)
         return op
 
@@ -76,50 +76,52 @@ class Draft:
         self.ops = []
 
 
-Rule = Callable[[TensorOp, Draft], "Value | None"]
+Decomposition = Callable[[TensorOp, Draft], "Value | None"]
 _Op = TypeVar("_Op", bound=TensorOp)
-_TypedRule = Callable[[_Op, Draft], "Value | None"]
+_Typed = Callable[[_Op, Draft], "Value | None"]
 
-RULES: dict[type[TensorOp], list[Rule]] = {}
-"""Class of an op -> rules in the order they are tried."""
-FOR_INTEGERS: set[Rule] = set()
-"""Rules that hold for integers as well."""
-BROADCASTING: list[Rule] = []
-"""Rules for all ops that broadcast, tried after their own."""
-
-
-def rules_of_kind(kind: type[TensorOp]) -> list[Rule]:
-    """The rules for ops of a class, in the order they are tried."""
-    return [*RULES.get(kind, ()), *(BROADCASTING if kind.broadcasts else ())]
+DECOMPOSITIONS: dict[type[TensorOp], list[Decomposition]] = {}
+"""Class of an op -> its decompositions in the order they are tried."""
+FOR_INTEGERS: set[Decomposition] = set()
+"""Those that hold for integers as well."""
+BROADCASTING: list[Decomposition] = []
+"""Those of all ops that broadcast, tried after their own."""
 
 
-def rules_of(op: TensorOp) -> list[Rule]:
-    """The rules to try for an op, in this order."""
-    rules = rules_of_kind(type(op))
+def decompositions_of_kind(kind: type[TensorOp]) -> list[Decomposition]:
+    """Those of ops of a class, in the order they are tried."""
+    return [*DECOMPOSITIONS.get(kind, ()), *(BROADCASTING if kind.broadcasts else ())]
+
+
+def decompositions_of(op: TensorOp) -> list[Decomposition]:
+    """Those to try for an op, in this order."""
+    found = decompositions_of_kind(type(op))
     if any(value.type.is_integer for value in (*op.operands[:1], *op.results)):
-        return [rule for rule in rules if rule in FOR_INTEGERS]
-    return rules
+        return [each for each in found if each in FOR_INTEGERS]
+    return found
 
 
-def legalizes(*kinds: type[_Op], integers: bool = False) -> Callable[[_TypedRule[_Op]], _TypedRule[_Op]]:
-    """Declare a rule for ops with one result. Its name and docstring go into SUPPORTED_OPS.md.
+def legalizes(*kinds: type[_Op], integers: bool = False) -> Callable[[_Typed[_Op]], _Typed[_Op]]:
+    """Declare a decomposition of ops with one result. Its name and docstring go into SUPPORTED_OPS.md.
 
     Args:
         integers: it holds for integers as well.
     """
 
-    def register(rule: _TypedRule[_Op]) -> _TypedRule[_Op]:
+    def register(function: _Typed[_Op]) -> _Typed[_Op]:
         if integers:
-            FOR_INTEGERS.add(cast(Rule, rule))
+            FOR_INTEGERS.add(cast(Decomposition, function))
         for kind in kinds:
-            RULES.setdefault(kind, []).append(cast(Rule, rule))  # it is tried on ops of its class only
-        return rule
+            DECOMPOSITIONS.setdefault(kind, []).append(
+                cast(Decomposition, function)
+            )  # it is tried on ops of its class only
+        return function
 
     return register
 
 
-def legalizes_broadcasting(rule: Rule) -> Rule:
-    """Declare a rule for all ops that broadcast (`TensorOp.broadcasts`), of any element type."""
-    BROADCASTING.append(rule)
-    FOR_INTEGERS.add(rule)
-    return rule
+def legalizes_broadcasting(function: Decomposition) -> Decomposition:
+    """Declare a decomposition of all ops that broadcast (`TensorOp.broadcasts`), of any element type."""
+    BROADCASTING.append(function)
+    FOR_INTEGERS.add(function)
+    return function

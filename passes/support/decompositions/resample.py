@@ -11,7 +11,7 @@ from bmcompiler.ir import Block, TensorType, Value
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.resample import Resize
 from bmcompiler.passes.rewriting import make
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 
 _MOST = 64
 """Slices of one gather; beyond that a copy each costs more than the CPU."""

@@ -9,7 +9,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Div, Mul
 from bmcompiler.ops.places.shape import Tile
 from bmcompiler.passes.rewriting import rebuild
-from bmcompiler.passes.support.legalize_rules.base import Draft, legalizes, legalizes_broadcasting
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes, legalizes_broadcasting
 
 
 @legalizes(Mul, integers=True)
