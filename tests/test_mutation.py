@@ -15,15 +15,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation import inplace, loading  # noqa: E402
-from mutation.asking import in_turns, run, verdict, within  # noqa: E402
+from mutation.asking import in_turns, run, selected, verdict, within  # noqa: E402
 from mutation.faults import broken, faults  # noqa: E402
 from mutation.harmless import HARMLESS  # noqa: E402
 from mutation.kept import Kept, Said  # noqa: E402
 from mutation.loaded import Loaded  # noqa: E402
-from mutation.places import chosen, faults_of  # noqa: E402
+from mutation.places import Place, chosen, faults_of  # noqa: E402
 from mutation.probes import PROBE, probed  # noqa: E402
-from mutation.reach import Reach, Timed, key, stale, write  # noqa: E402
-from mutation.targets import GROUPS, file_of  # noqa: E402
+from mutation.reach import Reach, Timed, key, module_key, stale, write  # noqa: E402
+from mutation.targets import GROUPS, PROGRAMS, file_of  # noqa: E402
 
 KINDS = (
     ("a + b", "sign", "a - b"),
@@ -71,6 +71,13 @@ def test_texts_and_errors_are_left_alone(code: str) -> None:
     assert in_function(code) == []
 
 
+def test_whether_an_estimate_may_equal_another_is_left_alone() -> None:
+    for code in ("plan.cycles < a", "least_cost(a) >= 2 * b"):
+        assert "compare" not in dict(in_function(f"return {code}"))
+    assert ("compare", "cycles <= 0") in in_function("return cycles < 0")
+    assert ("compare", "a < b < cycles") in in_function("return a <= b < cycles")
+
+
 def test_a_fault_keeps_its_name_when_it_moves() -> None:
     first, second = "def f(a):\n    return a + 1", "x = 3\n\n\ndef f(a):\n    '''Text.'''\n    return a + 1"
     assert {each.digest() for each in faults(ast.parse(first))} <= {each.digest() for each in faults(ast.parse(second))}
@@ -105,6 +112,10 @@ def test_reviewed_places_exist(name: str) -> None:
     module = module if module.startswith("bmcompiler.") else f"bmcompiler.{module}"
     assert digest in {fault.digest() for fault in faults_of(module)}, f"{name} is gone: delete its line"
     assert len(HARMLESS[name].split()) > 4
+
+
+ROUNDING = "bmcompiler.numeric.rounding"
+WHOLE = next(each for each in faults_of(ROUNDING) if each.kind == "sign" and each.function == "_whole")
 
 
 SOURCE = '''"""A module."""
@@ -161,18 +172,29 @@ def test_probes_tell_which_statements_are_reached(package: str) -> None:
     assert {names[each] for each in reached} == {("Pair.sum", "if b < 0: pass"), ("Pair.sum", "return self.a + b")}
 
 
-def test_records_are_kept_until_the_test_file_or_a_name_of_a_module_changes(tmp_path: Path) -> None:
-    file, name = ROOT / "tests" / "test_rounding.py", "tests/test_rounding.py"
+def test_records_are_kept_until_the_test_file_changes_or_a_module_is_gone(tmp_path: Path) -> None:
+    file, name, known = ROOT / "tests" / "test_rounding.py", "tests/test_rounding.py", key("m", "f", "x")
     assert stale([name], tmp_path) == [name]
-    write(file, {f"{name}::one": (0.5, {key("m", "f", "x")}), f"{name}::two": (0.1, set())}, tmp_path)
+    write(file, {f"{name}::one": (0.5, {known, module_key(ROUNDING)}), f"{name}::two": (0.1, set())}, tmp_path)
     assert stale([name], tmp_path) == []
-    assert Reach(tmp_path).tests(key("m", "f", "x"), [name]) == [Timed(f"{name}::one", 0.5)]
-    assert Reach(tmp_path).tests(key("m", "f", "x"), ["tests/ops"]) == []
+    assert Reach(tmp_path).tests(known, [name]) == [Timed(f"{name}::one", 0.5)]
+    assert Reach(tmp_path).tests(known, ["tests/ops"]) == []
     record = next(tmp_path.iterdir())
     text = record.read_text(encoding="utf-8")
-    for field in ("digest", "modules"):
-        record.write_text(text.replace(f'"{field}": "', f'"{field}": "0'), encoding="utf-8")
+    for before in ('"digest": "', '"modules": ["'):
+        assert before in text
+        record.write_text(text.replace(before, f"{before}0"), encoding="utf-8")
         assert stale([name], tmp_path) == [name]
+
+
+def test_a_plan_is_asked_of_recorded_programs_after_the_quickest_tests(tmp_path: Path) -> None:
+    place = Place("numeric", ROUNDING, WHOLE, ("tests/test_rounding.py",))
+    names = {key(ROUNDING, WHOLE.function, WHOLE.statement)}
+    for file in ("tests/test_rounding.py", PROGRAMS):
+        write(ROOT / file, {f"{file}::{seconds}": (seconds, names) for seconds in (1.0, 1.5, 9.0)}, tmp_path)
+    order = [test.id.removeprefix("tests/test_").replace("_", " ") for test in selected(place, Reach(tmp_path), 20)]
+    assert order[0] == "rounding.py::1.0" and order[1:3] == [f"recorded programs.py::{n}" for n in (1.0, 1.5)]
+    assert order[3] == "rounding.py::1.5" and len(order) == 6
 
 
 def test_quick_tests_of_many_files_come_first() -> None:
@@ -192,8 +214,6 @@ def test_what_a_finished_run_means() -> None:
             verdict("m:1", code, {**made, "applied": code == 5}, "")
 
 
-ROUNDING = "bmcompiler.numeric.rounding"
-WHOLE = next(each for each in faults_of(ROUNDING) if each.kind == "sign" and each.function == "_whole")
 ITS_TEST = Timed("tests/test_rounding.py::test_floats_become_whole", 1)
 
 

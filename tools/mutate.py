@@ -1,6 +1,6 @@
 """Break code generators and simulators on purpose: do tests or nets of the corpus find it? `make mutation` calls it.
 
-    python tools/mutate.py [--seed 1] [--places 150] [--modules TEXT] [--budget SECONDS] [--list]
+    python tools/mutate.py [--seed 1] [--places 150] [--modules TEXT] [--budget SECONDS] [--jobs 2] [--list]
 
 First, test files without a current record of what they reach are run once. Then each place is broken in a process of
 its own, on import; no file changes. Exit code 1 where fewer than 95 of 100 faults are found. What survives gets a test,
@@ -14,7 +14,9 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -36,29 +38,26 @@ def options() -> argparse.Namespace:
     parser.add_argument("--modules", default="", metavar="TEXT", help="only of modules whose name has this text")
     parser.add_argument("--only", default="", metavar="NAMES", help="only these places, by name, with commas")
     parser.add_argument("--budget", type=float, default=30, metavar="SECONDS", help="of tests per place (30)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--list", action="store_true", help="show the places, break nothing")
     return parser.parse_args()
 
 
-def record(tests: set[str]) -> None:
+def record(tests: set[str], jobs: int) -> None:
     """Run test files that have no current record; a sweep asks nothing that no other test asks."""
     files = reach.stale(sorted(tests))
     if files:
         print(f"recording what {len(files)} test files reach", flush=True)
-        env = {**os.environ, "MUTATION_RECORD": "1", "PYTHONPATH": str(ROOT / "tools"), "OPENBLAS_NUM_THREADS": "1"}
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-m",
-            "not sweep",
-            "-p",
-            "mutation.inside",
-            "-p",
-            "no:cacheprovider",
-        ]
-        subprocess.run([*command, *files], cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
+        parts = [files[start::jobs] for start in range(min(jobs, len(files)))]
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(_record, parts))
+
+
+def _record(files: list[str]) -> None:
+    env = {**os.environ, "MUTATION_RECORD": "1", "PYTHONPATH": str(ROOT / "tools"), "OPENBLAS_NUM_THREADS": "1"}
+    options = ["-q", "-m", "not sweep", "-p", "mutation.inside", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *files]
+    subprocess.run(command, cwd=ROOT, env=env, check=False, stdout=subprocess.DEVNULL)
 
 
 def shown(place: Place) -> str:
@@ -66,20 +65,30 @@ def shown(place: Place) -> str:
     return f"{place.name}  {fault.kind:9} line {fault.line}, {fault.function}: {fault.text}  ->  {fault.wrong}"
 
 
-def asked(places: list[Place], budget: float) -> list[tuple[Place, Said]]:
+def asked(places: list[Place], budget: float, jobs: int) -> list[tuple[Place, Said]]:
     """Break each whose answer is not known, with a line per place as it comes."""
     known, kept, answers = reach.Reach(), Kept(), []
-    loaded = Loaded(reach.recorded({*ALL_TESTS, CORPUS}))
-    for number, place in enumerate(places, 1):
+    files = reach.recorded({*ALL_TESTS, CORPUS})
+    idle: SimpleQueue[Loaded] = SimpleQueue()
+    for _ in range(jobs):
+        idle.put(Loaded(files))
+
+    def answer(place: Place) -> Said:
         tests = selected(place, known, budget)
         ids = [test.id for test in tests]
         said = kept.get(place.name, place.module, ids)
         if said is None:
+            loaded = idle.get()
             said = ask(place, tests, loaded)
+            idle.put(loaded)
             kept.put(place.name, place.module, ids, said)
-        answers.append((place, said))
-        words = f"found by {said.found}: {said.why}" if said.found else f"SURVIVED {said.ran} tests"
-        print(f"{number:4} {said.seconds:5.1f} s  {shown(place)}\n       {words[:220]}", flush=True)
+        return said
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, (place, said) in enumerate(zip(places, pool.map(answer, places), strict=True), 1):
+            answers.append((place, said))
+            words = f"found by {said.found}: {said.why}" if said.found else f"SURVIVED {said.ran} tests"
+            print(f"{number:4} {said.seconds:5.1f} s  {shown(place)}\n       {words[:220]}", flush=True)
     return answers
 
 
@@ -105,9 +114,9 @@ def main() -> int:
     if given.list:
         print("\n".join(map(shown, places)))
         return 0
-    record({*ALL_TESTS, CORPUS})
+    record({*ALL_TESTS, CORPUS}, given.jobs)
     start = time.perf_counter()
-    answers = asked(places, given.budget)
+    answers = asked(places, given.budget, given.jobs)
     wrong = doubtful({said.found for _, said in answers})
     survived = [(place, said) for place, said in answers if not said.found or said.found in wrong]
     print(f"\nsurvived ({len(survived)} of {len(answers)}):")

@@ -14,7 +14,7 @@ from mutation.kept import Said
 from mutation.loaded import HANGS, Loaded
 from mutation.places import Place
 from mutation.reach import Reach, Timed, key, module_key
-from mutation.targets import ALL_TESTS, CORPUS, every_module
+from mutation.targets import ALL_TESTS, CORPUS, PROGRAMS, every_module
 
 FIRST = 2.0
 """Seconds of tests in the first round: most faults fall there, and only its files are imported."""
@@ -33,13 +33,18 @@ def in_turns(tests: Sequence[Timed]) -> list[Timed]:
 def selected(place: Place, reach: Reach, budget: float) -> list[Timed]:
     """Tests to ask: as many of the group as take `budget` seconds, then half as many of other groups and of the corpus.
 
-    After those that reach the statement come those that reach its module: what a process keeps was perhaps computed by
-    a test before. What stands outside of functions has only those.
+    1. Quick ones that reach the statement.
+    2. Recorded programs that it is reached for, which are all that can tell of a plan that is right and not the best.
+    3. The others that reach the statement.
+    4. Those that reach its module: what a process keeps was perhaps computed by a test before. What stands outside of
+       functions has only those.
     """
     fault = place.fault
     statement = key(place.module, fault.function, fault.statement)
     near = in_turns(reach.tests(statement, place.tests))
-    own = within(by_reach(place, reach, near), budget)
+    programs = in_turns(reach.tests(statement, [PROGRAMS]))
+    asked = [*within(near, FIRST), *within(programs, budget / 2), *by_reach(place, reach, near)]
+    own = within(asked, budget)
     known = {test.id for test in [*near, *own]}
     others = [test for test in in_turns(reach.tests(statement, ALL_TESTS)) if test.id not in known]
     return [*own, *within(others, budget / 2), *within(in_turns(reach.tests(statement, [CORPUS])), budget / 2)]

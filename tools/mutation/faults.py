@@ -1,7 +1,8 @@
 """What can be wrong in one place of a module: a node of its syntax tree, and what stands there instead.
 
 A fault is one a person makes: a sign, a neighbour's column, a forgotten factor, the other rounding. Texts of messages,
-types, decorators and what only raises are left alone.
+types, decorators and what only raises are left alone. So is whether an estimate may also be equal to another one: of
+two plans that are estimated to take equally long either is as good.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ OTHER_COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
 }
+ESTIMATE = re.compile(r"(^|_)(cycles?|costs?|time|seconds|estimate[sd]?|gain|saved|slower|quicker|best|cheapest)(_|$)")
+"""Names of what plans are chosen by."""
 ANY_ORDER = re.compile(r"(min|max|add|multiply|mul|gcd|lcm|zip|isinstance|cast|bitwise_\w+|logical_\w+)(imum)?$")
 """Functions whose arguments are no error to swap, or one that no test is needed for."""
 WAIT = re.compile(r"wait|depend|hazard|sync|barrier|order|fence", re.IGNORECASE)
@@ -177,10 +180,21 @@ def _constant(node: ast.Constant) -> Made:
         yield "flag", ast.Constant(not node.value)
 
 
+def _is_estimate(node: ast.AST) -> bool:
+    names = (getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node))
+    return any(map(ESTIMATE.search, names))
+
+
+def _of_estimates(one: ast.AST, two: ast.AST) -> bool:
+    """Whether an estimate is compared with another, or with a share of one; with 0 it says whether there is one."""
+    constant = isinstance(one, ast.Constant) or isinstance(two, ast.Constant)
+    return not constant and (_is_estimate(one) or _is_estimate(two))
+
+
 def _compare(node: ast.Compare) -> Made:
     for index, op in enumerate(node.ops):
         other = OTHER_COMPARE.get(type(op))
-        if other is not None:
+        if other is not None and not _of_estimates([node.left, *node.comparators][index], node.comparators[index]):
             yield (
                 "compare",
                 ast.Compare(node.left, [*node.ops[:index], other(), *node.ops[index + 1 :]], node.comparators),

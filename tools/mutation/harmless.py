@@ -2,7 +2,6 @@
 
 HARMLESS: dict[str, str] = {
     "backends.bm1684.instructions.words:c774917397e2": "tables have 256 entries, a multiple of the units",
-    "backends.bm1684.packed.conv_int:1b3de0b319bf": "of two forms that take equally long either may be taken",
     "backends.bm1684.packed.int_elementwise:d83d8a0e43f3": "strides of a local tensor do not depend on its images",
     "backends.bm1684x.half_arithmetic:44a30fe646c5": "rows at a time, which decides what fits a cache and no bit",
     "backends.bm1684x.instructions.window:23095626158c": "INT8 is code 0, which fields have that nobody states",

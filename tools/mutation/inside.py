@@ -13,9 +13,11 @@ import gc
 import json
 import os
 import resource
+import signal
 import time
 from collections.abc import Generator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -25,11 +27,19 @@ from mutation.loaded import MEMORY, Teller, serve
 from mutation.probes import PROBE, probed
 from mutation.targets import every_module
 
+LONGEST = 5.0
+"""Seconds of processor time after which a test is not recorded: of what one fault is asked it would take too much."""
+
+
+def _too_long(number: int, frame: FrameType | None) -> None:
+    pytest.skip("takes too long")  # which hypothesis lets through, as it does no failure
+
 
 class Recorder:
     """Notes what each test reaches."""
 
     def __init__(self) -> None:
+        signal.signal(signal.SIGPROF, _too_long)
         self.names: list[tuple[str, str]] = []
         self.numbers: dict[str, int] = {}
         self.reached: set[int] = set()
@@ -53,7 +63,9 @@ class Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
         self.reached.clear()
         self.failed, start = False, time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, LONGEST)
         yield
+        signal.setitimer(signal.ITIMER_PROF, 0)
         if not self.failed:
             names = {name for number in self.reached for name in self.names[number]}
             file = item.nodeid.partition("::")[0]

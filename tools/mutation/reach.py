@@ -1,8 +1,8 @@
 """Which test reaches which statement, and how long it takes: recorded once per test file, kept beside the checkout.
 
-A record is as old as its test file and the names of all modules: where one changed it is made again. Statements are
-known by their text, so a module may change elsewhere; one that no record knows is asked of all tests that reach its
-module.
+A record is made again where its test file changed, or a module that it reaches is gone. Statements are known by their
+text, so a module may change elsewhere; one that no record knows is asked of all tests that reach its module, and a new
+module of those that reach its neighbours.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mutation.targets import ROOT, every_module
 
@@ -35,9 +36,9 @@ def digest_of(file: Path) -> str:
 
 
 @cache
-def modules_digest() -> str:
-    """Of the names of all modules: in moved ones older records know no statement."""
-    return hashlib.sha256("\0".join(sorted(every_module())).encode()).hexdigest()[:12]
+def module_keys() -> frozenset[str]:
+    """Of all modules that there are."""
+    return frozenset(map(module_key, every_module()))
 
 
 def record_of(file: Path, folder: Path = FOLDER) -> Path:
@@ -55,7 +56,8 @@ def write(file: Path, tests: dict[str, tuple[float, set[str]]], folder: Path = F
     }
     path = record_of(file, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    record = {"digest": digest_of(file), "modules": modules_digest(), "statements": statements, "tests": rows}
+    modules = sorted(module_keys() & index.keys())
+    record = {"digest": digest_of(file), "modules": modules, "statements": statements, "tests": rows}
     path.write_text(json.dumps(record), encoding="utf-8")
 
 
@@ -67,10 +69,10 @@ def files_of(tests: Iterable[str]) -> list[Path]:
 
 
 def recorded_rows(file: Path, folder: Path) -> dict[str, object] | None:
-    """The record of a file, None where there is none of its text."""
+    """The record of a file, None where there is none of its text, or one of modules that are gone."""
     path = record_of(file, folder)
-    record: dict[str, object] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    today = record.get("digest") == digest_of(file) and record.get("modules") == modules_digest()
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    today = record.get("digest") == digest_of(file) and module_keys().issuperset(record["modules"])
     return record if today else None
 
 
