@@ -1,4 +1,4 @@
-"""What rewrite passes share: a pass made of rules, constants as arrays, and who inherits names.
+"""What rewrite passes share: a pass made of patterns, constants as arrays, and who inherits names.
 
 Names: the op that takes the place of others carries their source layers in source order, and the tensor name
 (note `keys.TENSOR_NAME`) of the value it now produces (`inherit`).
@@ -22,37 +22,37 @@ from bmcompiler.target import Target
 if TYPE_CHECKING:
     import numpy as np
 
-Rule = Callable[[TensorOp, Rewriter], bool]
+OpPattern = Callable[[TensorOp, Rewriter], bool]
 """Changes the IR through the rewriter and returns True, or changes nothing and returns False."""
 
 
-RuleTable = Mapping[type[TensorOp], Sequence[Rule]]
-"""Class of an op -> its rules, tried in order; those of `TensorOp` are tried on every op after its own."""
+PatternTable = Mapping[type[TensorOp], Sequence[OpPattern]]
+"""Class of an op -> its patterns, tried in order; those of `TensorOp` are tried on every op after its own."""
 _Op = TypeVar("_Op", bound=TensorOp)
 _Other = TypeVar("_Other", bound=TensorOp)
 
 
-def on(kind: type[_Op], *rules: Callable[[_Op, Rewriter], bool]) -> dict[type[TensorOp], tuple[Rule, ...]]:
-    """The entry of a rule table for one class of ops; the rules know its operands and attributes."""
-    return {kind: cast("tuple[Rule, ...]", rules)}  # a table gives each rule ops of its class only
+def on(kind: type[_Op], *patterns: Callable[[_Op, Rewriter], bool]) -> dict[type[TensorOp], tuple[OpPattern, ...]]:
+    """The entry of a table for one class of ops; the patterns know its operands and attributes."""
+    return {kind: cast("tuple[OpPattern, ...]", patterns)}  # a table gives each pattern ops of its class only
 
 
 def on_each(
-    kinds: Iterable[type[_Op]], *rules: Callable[[_Op, Rewriter], bool]
-) -> dict[type[TensorOp], tuple[Rule, ...]]:
-    """The entries for several classes; the rules take what these have in common."""
-    return {kind: entry for each in kinds for kind, entry in on(each, *rules).items()}
+    kinds: Iterable[type[_Op]], *patterns: Callable[[_Op, Rewriter], bool]
+) -> dict[type[TensorOp], tuple[OpPattern, ...]]:
+    """The entries for several classes; the patterns take what these have in common."""
+    return {kind: entry for each in kinds for kind, entry in on(each, *patterns).items()}
 
 
-class Rules:
-    """Rewrite rules over one module. Subclasses fill `table` with the rules to try per class of ops."""
+class Patterns:
+    """Rewrites of one module. Subclasses fill `table` with the patterns to try per class of ops."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    def table(self) -> RuleTable:
-        """The rules, made of `on`."""
-        raise TypeError(f"{type(self).__name__} has no table of rules")
+    def table(self) -> PatternTable:
+        """The patterns, made of `on`."""
+        raise TypeError(f"{type(self).__name__} has no table of patterns")
 
     def constant(self, value: Value | None) -> np.ndarray | None:
         """The array behind a weight, None for everything else."""
@@ -80,21 +80,21 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class PatternPass(Pass, Rules):
-    """A pass of rules that are applied until none fires; ops that nobody uses any more go with it.
+class PatternPass(Pass, Patterns):
+    """A pass of patterns that are applied until none fires; ops that nobody uses any more go with it.
 
-    Rules see the module as `self.module`, in a copy of the pass: what they remember ends with the run.
+    Patterns see the module as `self.module`, in a copy of the pass: what they remember ends with the run.
     """
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        rules = copy(self)
-        vars(rules)["module"] = module
-        return _apply(rules)
+        patterns = copy(self)
+        vars(patterns)["module"] = module
+        return _apply(patterns)
 
 
 @dataclass(frozen=True)
 class TargetPatternPass(PatternPass):
-    """A pass whose rules ask the target; without one it changes nothing."""
+    """A pass whose patterns ask the target; without one it changes nothing."""
 
     @property
     def target(self) -> Target:
@@ -104,13 +104,13 @@ class TargetPatternPass(PatternPass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if ctx.target is None:
             return PassResult(False)
-        rules = copy(self)
-        vars(rules).update(module=module, _target=ctx.target)
-        return _apply(rules)
+        patterns = copy(self)
+        vars(patterns).update(module=module, _target=ctx.target)
+        return _apply(patterns)
 
 
-def _apply(rules: Rules) -> PassResult:
-    table = rules.table()
+def _apply(patterns: Patterns) -> PassResult:
+    table = patterns.table()
     general = table.get(TensorOp, ())
 
     def pattern(op: Operation, rewriter: Rewriter) -> bool:
@@ -119,10 +119,10 @@ def _apply(rules: Rules) -> PassResult:
         if not any(result.uses for result in op.results):
             rewriter.erase(op)
             return True
-        return any(rule(op, rewriter) for rule in (*table.get(type(op), ()), *general))
+        return any(each(op, rewriter) for each in (*table.get(type(op), ()), *general))
 
     changed = False
-    for function in rules.module.functions:
+    for function in patterns.module.functions:
         changed |= apply_patterns(function, [pattern])
     return PassResult(changed)
 

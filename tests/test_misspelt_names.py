@@ -60,7 +60,7 @@ conv.bias.dtype                                     # it may be absent
 (producer(conv.input, MaxPool) or pool).stridez     # what a rewrite rule finds
 on(MaxPool, of_conv)                                # a rule for other ops
 legalizes(MaxPool)(drafts)
-COMMON.rule(MaxPool, scaling=Scaling.FREE)(builds)
+COMMON.converts(MaxPool, scaling=Scaling.FREE)(builds)
 ConvKernel().one_group(pool)                        # a kernel for other ops
 class Other(LocalKernel[Conv]): ops = (MaxPool,)     # and one that says so
 Integers(itme=1, data_signed=True)                  # fields of instructions

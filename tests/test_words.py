@@ -31,7 +31,6 @@ OWN = ("backends/bm", "backends/dv", "runtime/simulator/bm", "runtime/simulator/
 SHARED = {
     "Layer": "a layer of the source, in whatever that room knows of it",
     "Layers": "the layers of a scheme of quantization, one class each",
-    "Rules": "rules of a pass, and of a scheme of quantization",
     "Quantize": "the pass, and the op it makes",
     "Pool": "the op, and a pool of processes",
     "Format": "bit fields of a command, and a number's",

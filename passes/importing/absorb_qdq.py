@@ -14,7 +14,7 @@ from bmcompiler.ir.types import DTYPES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.elements.linear_quant import DequantizeLinear, QuantizeLinear
-from bmcompiler.passes.rewriting import Rules, RuleTable, declared, hand_name, make, on, producer
+from bmcompiler.passes.rewriting import Patterns, PatternTable, declared, hand_name, make, on, producer
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 Form = tuple[str, float, int]
@@ -44,19 +44,19 @@ class AbsorbQdq(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         changed = False
         for function in module.functions:
-            rules = _AbsorbQdq(module, function)
-            table = rules.table()
+            found = _AbsorbQdq(module, function)
+            table = found.table()
 
-            def pattern(op: Operation, rewriter: Rewriter, table: RuleTable = table) -> bool:
+            def pattern(op: Operation, rewriter: Rewriter, table: PatternTable = table) -> bool:
                 if not isinstance(op, TensorOp):
                     return False
-                return any(rule(op, rewriter) for rule in (*table.get(type(op), ()), *table[TensorOp]))
+                return any(each(op, rewriter) for each in (*table.get(type(op), ()), *table[TensorOp]))
 
             changed |= apply_patterns(function, [pattern])
-            if rules.found:
-                function.attributes[STATED_NAMES] = tuple(rules.found)
-                function.attributes[STATED] = tuple(rules.found.values())
-                forms = [rules.forms.get(name, ("", 0.0, 0)) for name in rules.found]
+            if found.found:
+                function.attributes[STATED_NAMES] = tuple(found.found)
+                function.attributes[STATED] = tuple(found.found.values())
+                forms = [found.forms.get(name, ("", 0.0, 0)) for name in found.found]
                 for key, column in zip((STATED_TYPES, STATED_SCALES, STATED_ZEROS), zip(*forms)):
                     function.attributes[key] = column
                 erase_dead(function)
@@ -74,14 +74,14 @@ def stated_forms(function: Function) -> dict[str, Form]:
     return {name: form for name, form in zip(function.attributes.get(STATED_NAMES, ()), zip(*columns)) if form[0]}
 
 
-class _AbsorbQdq(Rules):
+class _AbsorbQdq(Patterns):
     def __init__(self, module: Module, function: Function) -> None:
         super().__init__(module)
         self.inputs = dict(zip(function.arguments, function.input_names))
         self.found: dict[str, float] = stated(function)
         self.forms: dict[str, Form] = {name: ("", 0.0, 0) for name in self.found} | stated_forms(function)
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(DequantizeLinear, self.pair), **on(TensorOp, self.move)}
 
     def pair(self, op: DequantizeLinear, rewriter: Rewriter) -> bool:

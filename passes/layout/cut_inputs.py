@@ -10,7 +10,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.linear_quant import Quantize
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import ToBands
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, producer
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, producer
 from bmcompiler.target import unsupported_reason
 
 
@@ -29,7 +29,7 @@ class CutInputs(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Conv, self.cut)
 
     def cut(self, op: Conv, rewriter: Rewriter) -> bool:

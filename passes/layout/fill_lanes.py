@@ -18,7 +18,7 @@ from bmcompiler.ops.places.bands import RegroupBands
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     declared,
     inherit,
@@ -110,7 +110,7 @@ class FillLanes(TargetPatternPass):
         """Whether channels of that kind of convolution are split in two."""
         return {}
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Conv, self.of_phases, self.make_rows)
 
     def make_rows(self, op: Conv, rewriter: Rewriter) -> bool:

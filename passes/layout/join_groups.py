@@ -10,7 +10,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Permute, Reshape
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, on, rebuild, sole
 
 _SWAPPED = (0, 2, 1, 3, 4)
 
@@ -36,7 +36,7 @@ class JoinGroups(PatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Conv, self.join), **on(Reshape, self.shuffle)}
 
     def join(self, op: Conv, rewriter: Rewriter) -> bool:

@@ -13,7 +13,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     declared,
     inherit,
@@ -48,7 +48,7 @@ class JoinSiblings(TargetPatternPass):
         """Results of convolutions that were decided."""
         return set()
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Conv, self.join)
 
     def join(self, op: Conv, rewriter: Rewriter) -> bool:

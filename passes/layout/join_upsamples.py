@@ -13,7 +13,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Concat, Upsample
 from bmcompiler.passes.drafts import cycles_saved
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, sole
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class JoinUpsamples(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Concat, self.join)
 
     def join(self, op: Concat, rewriter: Rewriter) -> bool:

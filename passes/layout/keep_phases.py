@@ -14,7 +14,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,7 @@ class KeepPhases(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Conv, self.keep)
 
     def keep(self, op: Conv, rewriter: Rewriter) -> bool:

@@ -14,7 +14,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     inherit,
     make,
@@ -52,7 +52,7 @@ class LongRuns(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Permute, self.steps),
             **on(Gather, self.in_front),

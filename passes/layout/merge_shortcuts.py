@@ -11,7 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Mul
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     activates,
     inherit,
@@ -35,7 +35,7 @@ class MergeShortcuts(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Add, self.merge)
 
     def merge(self, op: Add, rewriter: Rewriter) -> bool:

@@ -12,7 +12,7 @@ from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.ops.places.bands import FromBands, ToBands
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     inherit,
     make,
@@ -44,7 +44,7 @@ class MoveBands(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Dequantize, self.after), **on(ToBands, self.before, self.in_cells)}
 
     def after(self, op: Dequantize, rewriter: Rewriter) -> bool:

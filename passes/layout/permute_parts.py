@@ -10,7 +10,7 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.places.shape import Concat, Permute
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 
@@ -29,7 +29,7 @@ class PermuteParts(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Permute, self.permute_parts)}
 
     def permute_parts(self, op: Permute, rewriter: Rewriter) -> bool:

@@ -16,7 +16,7 @@ from bmcompiler.ops.layers.nn import Conv, Deconv
 from bmcompiler.ops.places.shape import Interleave, Slice
 from bmcompiler.passes.drafts import cycles_in_lanes, cycles_in_memory, cycles_saved, without_numbers
 from bmcompiler.passes.layout.deconv_phases import Phases, phase_weights, ways
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on
 from bmcompiler.target import unsupported_reason
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SplitDeconv(TargetPatternPass):
         if self.kind not in _KINDS:
             raise UsageError(f"split-deconv: kind is one of {', '.join(_KINDS)}, not '{self.kind}'")
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Deconv, self.split)}
 
     def split(self, op: Deconv, rewriter: Rewriter) -> bool:

@@ -16,7 +16,7 @@ from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     inherit,
     make,
@@ -42,7 +42,7 @@ class SplitHeads(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Permute, self.heads)}
 
     def heads(self, op: Permute, rewriter: Rewriter) -> bool:

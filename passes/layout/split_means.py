@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.passes.drafts import cycles_saved
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SplitMeans(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(AvgPool, self.split)
 
     def split(self, op: AvgPool, rewriter: Rewriter) -> bool:

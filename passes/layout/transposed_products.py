@@ -12,7 +12,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 
@@ -34,7 +34,7 @@ class TransposedProducts(TargetPatternPass):
     breaks = (NO_LAYOUT,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Matmul, self.product, self.constant_right)}
 
     def product(self, op: Matmul, rewriter: Rewriter) -> bool:

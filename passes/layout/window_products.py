@@ -16,7 +16,7 @@ from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.drafts import without_numbers
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     hand_name,
     inherit,
@@ -62,7 +62,7 @@ class WindowProducts(TargetPatternPass):
     def needs(self) -> tuple[Condition, ...]:
         return self.requires if self.floats else (*self.requires, INTEGERS)
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Matmul, self.product), **on(Prelu, self.slopes)}
 
     def product(self, op: Matmul, rewriter: Rewriter) -> bool:

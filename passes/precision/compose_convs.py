@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
 from bmcompiler.passes.rewriting import (
-    RuleTable,
+    PatternTable,
     TargetPatternPass,
     activates,
     inherit,
@@ -44,7 +44,7 @@ class ComposeConvs(TargetPatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Conv, self.compose)
 
     def compose(self, op: Conv, rewriter: Rewriter) -> bool:

@@ -13,7 +13,7 @@ from bmcompiler.ir.keys import LARGE, WIDE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution
-from bmcompiler.passes.rewriting import Rules, inherit, make
+from bmcompiler.passes.rewriting import Patterns, inherit, make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -55,7 +55,7 @@ class HalfPrecision(Pass):
         return PassResult(True)
 
 
-class _Halves(Rules):
+class _Halves(Patterns):
     """One function; `halved` and `kept` count ops on floats by what became of them."""
 
     def __init__(self, module: Module, target: Target, dtype: str, function: Function) -> None:

@@ -20,7 +20,7 @@ from bmcompiler.ops import need_tensor_ops
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.importing.absorb_qdq import stated_forms
 from bmcompiler.passes.precision.calibrate import CANDIDATES, MEANS, MEASURED, make_table, tensor_names, thresholds
-from bmcompiler.passes.quantization.base import NoInt8Form, Rule, Scaling, is_constant
+from bmcompiler.passes.quantization.base import Conversion, NoInt8Form, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.islands import pointless_islands
 from bmcompiler.passes.quantization.scheme import Scheme, Start, array_of, real_scales
@@ -53,8 +53,8 @@ class _Known:
 class Quantize(Pass):
     """Rewrite a calibrated float module into integer TensorOps, requantization spelled out.
 
-    1. An op with a rule (`quantization`) whose integer ops the target runs becomes int8; thresholds follow the plan
-       (`quantization.plan`).
+    1. An op with a conversion (`quantization`) whose integer ops the target runs becomes int8; thresholds follow the
+       plan (`quantization.plan`).
     2. Every other op stays in float, with the reason in its attribute "place.cpu"; `dequantize` and `quantize` stand at
        the borders, each made once per value.
     3. Cheap ops between layers on the CPU go there too (`quantization.islands`).
@@ -199,9 +199,9 @@ class Quantize(Pass):
         modes_of_layers = () if scales is None else scales.layer_modes if self.per_channel else scales.tensor_modes
         more = () if scales is None else (*scales.layer_modes, *scales.tensor_modes)
         ways = (
-            Ways(scales.rules, modes_of_layers, timed=True, share=scales.share, more=more)
+            Ways(scales.conversions, modes_of_layers, timed=True, share=scales.share, more=more)
             if scales is not None
-            else Ways(Shifts.rules, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
+            else Ways(Shifts.conversions, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
         )
         states = scales is not None and CHANNEL in scales.tensor_modes and bool(stated_forms(function))
         mode = CHANNEL if states and self.mode == "auto" else self.mode
@@ -334,13 +334,13 @@ class Quantize(Pass):
     ) -> tuple[Building[Any], set[Operation]]:
         """Build the int8 function with the ops of `in_float` in float; also returns the ops that became int8."""
 
-        def rule_of(op: Operation) -> Rule | None:
+        def conversion_of(op: Operation) -> Conversion | None:
             fits = op not in in_float and not any(v.dtype != "f32" for v in (*op.operands, *op.results))
-            return scheme.rules.of(type(op)) if fits else None
+            return scheme.conversions.of(type(op)) if fits else None
 
         def scaling(op: Operation) -> Scaling:
-            rule = rule_of(op)
-            return Scaling.FREE if rule is None else rule.scaling(op)
+            conversion = conversion_of(op)
+            return Scaling.FREE if conversion is None else conversion.scaling(op)
 
         strict = self.strict_table or INTEGER_WEIGHTS in function.attributes
         exact = {r for op in function.ops for r in op.results if strict and THRESHOLD_SOURCE in op.attributes}
@@ -350,8 +350,8 @@ class Quantize(Pass):
             if is_constant_op(op):
                 continue
             low.location = op.location
-            rule, before = rule_of(op), len(low.new.ops)
-            reason = in_float.get(op) or (_no_rule(op) if rule is None else _apply(rule, cast(TensorOp, op), low))
+            found, before = conversion_of(op), len(low.new.ops)
+            reason = in_float.get(op) or (_unconverted(op) if found is None else _apply(found, cast(TensorOp, op), low))
             if reason is None:
                 accepted.add(op)
             else:
@@ -371,16 +371,16 @@ def _names(op: Operation, known: dict[Value, list[str]]) -> set[str]:
     return {*op.location, *(name for value in op.results for name in known[value])}
 
 
-def _no_rule(op: Operation) -> str:
+def _unconverted(op: Operation) -> str:
     types = {v.dtype for v in (*op.operands, *op.results)} - {"f32"}
     return f"'{op.short_name}' has no int8 form" + (f" for {', '.join(sorted(types))}" if types else "")
 
 
-def _apply(rule: Rule, op: TensorOp, low: Building[Any]) -> str | None:
+def _apply(conversion: Conversion, op: TensorOp, low: Building[Any]) -> str | None:
     """Lower one op; when that is impossible, nothing is left behind and the reason is returned."""
     mark = low.mark()
     try:
-        results = rule.build(op, low)
+        results = conversion.build(op, low)
         low.accept(op, [results] if isinstance(results, Value) else results)
     except NoInt8Form as reason:
         low.rollback(mark)

@@ -1,10 +1,10 @@
-"""What a quantization rule is, and the table of rules.
+"""How a float op becomes integer ops: what a conversion is, and the table of them.
 
-    @COMMON.rule(Relu, scaling=Scaling.KEEPS)
+    @COMMON.converts(Relu, scaling=Scaling.KEEPS)
     def relu(op, low):
         return low.emit("relu", [low.request(op.operands[0])])
 
-A rule builds the integer ops that stand for one float op and returns its results, one i8 value with a quantization per
+It builds the integer ops that stand for one float op and returns its results, one i8 value with a quantization per
 float result; it raises `NoInt8Form` with the reason when this op (with these attributes) has no such form.
 """
 
@@ -38,50 +38,50 @@ class Scaling(enum.Enum):
     PRODUCT = "the thresholds of two operands, up to a power of two"
 
 
-class NoInt8Form(Exception):  # noqa: N818 - not an error: it is how a rule says no
+class NoInt8Form(Exception):  # noqa: N818 - not an error: it is how a conversion says no
     """This op stays in float; the text says why, without a full stop."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class Conversion:
     """How ops of one kind are quantized: what builds the integer form, what decides the threshold of the result."""
 
     build: Build
     scaling: Callable[[Operation], Scaling]
 
 
-class Rules(dict[type[Operation], Rule]):
-    """Class of ops -> rule, of one scheme; ask with `of`.
+class Conversions(dict[type[Operation], Conversion]):
+    """Class of ops -> conversion, of one scheme; ask with `of`.
 
-    The rules of `FloatUnary` and `Moving` are for those ops on one tensor that have none of their own.
+    Those of `FloatUnary` and `Moving` are for those ops on one tensor that have none of their own.
     """
 
-    def of(self, op: type[Operation]) -> Rule | None:
-        """The rule for a class of ops, None when it stays in float."""
+    def of(self, op: type[Operation]) -> Conversion | None:
+        """The conversion of a class of ops, None when it stays in float."""
         if op in self or not issubclass(op, TensorOp) or [operand.variadic for operand in op.ins] != [False]:
             return self.get(op)
         if issubclass(op, Moving):
             return self.get(Moving)
         return self.get(FloatUnary) if issubclass(op, FloatUnary) and op.pointwise else None
 
-    def rule(
+    def converts(
         self, *kinds: type[_Op], scaling: Scaling | Callable[[Operation], Scaling]
     ) -> Callable[[_TypedBuild[_Op, _Low, _Built]], _TypedBuild[_Op, _Low, _Built]]:
-        """Declare the rule of ops; `scaling` may depend on the op. Raises ValueError when an op has a rule already."""
+        """Declare the conversion of ops; `scaling` may depend on the op. Raises ValueError for an op that has one."""
 
         def register(build: _TypedBuild[_Op, _Low, _Built]) -> _TypedBuild[_Op, _Low, _Built]:
             decide = (lambda op, fixed=scaling: fixed) if isinstance(scaling, Scaling) else scaling
             for kind in kinds:
                 if kind in self:
-                    raise ValueError(f"two quantization rules for {kind.opname}")
-                self[kind] = Rule(cast(Build, build), decide)  # `of` gives it ops of its class only
+                    raise ValueError(f"two conversions of {kind.opname}")
+                self[kind] = Conversion(cast(Build, build), decide)  # `of` gives it ops of its class only
             return build
 
         return register
 
 
-COMMON = Rules()
-"""Rules of all schemes; each begins its own table with them (filled by `quantization.rules.table`)."""
+COMMON = Conversions()
+"""Those of all schemes; each begins its own table with them (filled by `quantization.conversions.table`)."""
 
 
 def is_constant(value: Value) -> bool:

@@ -106,7 +106,7 @@ class Building(Generic[F]):
     rounding: Mapping[str, Any] = {}
     """Attributes of `quantize`."""
 
-    # -- what rules use -------------------------------------------------------------------------------------------
+    # -- what conversions use ------------------------------------------------------------------------------------------
 
     def constant(self, value: Value | None) -> NDArray[Any] | None:
         """The array behind a weight of the old function, None for anything else."""

@@ -1,4 +1,4 @@
-"""What the rules ask of a scheme: how each kind of integer op is written."""
+"""What conversions ask of a scheme: how each kind of integer op is written."""
 
 from __future__ import annotations
 

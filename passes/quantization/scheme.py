@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.quantization.base import Rules, Scaling
+from bmcompiler.passes.quantization.base import Conversions, Scaling
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.target import Target
 
@@ -37,7 +37,7 @@ class Start:
 class Scheme(Protocol):
     """How floats become integers."""
 
-    rules: Rules
+    conversions: Conversions
     island: str
     """Why cheap ops between float layers stay in float too."""
 

@@ -10,7 +10,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Neg
 from bmcompiler.ops.elements.elementwise import Add, Div, Mul, Pow, Sub
 from bmcompiler.ops.layers.norm import Scale
-from bmcompiler.passes.rewriting import Rules, activates, inherit, locations, producer, sole
+from bmcompiler.passes.rewriting import Patterns, activates, inherit, locations, producer, sole
 
 _ARITHMETIC = (Add, Sub, Mul, Div, Scale, Neg)
 _HIGHEST = 4
@@ -35,7 +35,7 @@ class Product:
     ops: list[TensorOp] = field(default_factory=list)
 
 
-class ArithmeticRules(Rules):
+class ArithmeticPatterns(Patterns):
     """Rules that look through arithmetic with numbers. What is inside a formula has no reader outside of it."""
 
     def chain(self, value: Value, *, top: bool = False) -> Chain:

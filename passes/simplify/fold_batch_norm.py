@@ -14,7 +14,7 @@ from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.ops.layers.norm import BatchNorm, Scale
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     activates,
     channel_axis,
     inherit,
@@ -54,7 +54,7 @@ class FoldBatchNorm(PatternPass):
     loses_bits = False
     scores: bool = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(BatchNorm, self.batch_norm),
             **on_each((Add, Sub, Mul, Div), self.arithmetic),

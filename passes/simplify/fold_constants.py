@@ -9,7 +9,7 @@ from bmcompiler.errors import UsageError
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Rewriter
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, make, on
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, make, on
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class FoldConstants(PatternPass):
         if self.max_elements < 1:
             raise UsageError(f"pass {self.name}: option max_elements must be at least 1, got {self.max_elements}")
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(TensorOp, self.fold)}
 
     def fold(self, op: TensorOp, rewriter: Rewriter) -> bool:

@@ -11,12 +11,12 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
 from bmcompiler.ops.places.shape import Concat, Pad
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on, producer, rebuild
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on, producer, rebuild
 
 
 @dataclass(frozen=True)
 class FoldPad(PatternPass):
-    """Fold a constant pad of height and width into its reader. Rules act on every element type.
+    """Fold a constant pad of height and width into its reader. Patterns act on every element type.
 
     1. conv(pad 0): conv with larger pads
     2. max_pool(pad with the lowest value of the type, or with 0 after an op that is never negative): max_pool with
@@ -30,7 +30,7 @@ class FoldPad(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         pools = {**on(MaxPool, self.max_pool), **on(AvgPool, self.avg_pool)}
         return {**on(Conv, self.conv), **pools, **on(Pad, self.merge), **on(Concat, self.border)}
 

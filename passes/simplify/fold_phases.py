@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Concat, Slice
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, on, producer, same_elements, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, on, producer, same_elements, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ class FoldPhases(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Conv, self.fold)
 
     def fold(self, op: Conv, rewriter: Rewriter) -> bool:

@@ -13,15 +13,15 @@ from bmcompiler.ops.elements.activation import Exp, Log, Sigmoid, Softplus, Tanh
 from bmcompiler.ops.elements.elementwise import Div, Mul, Pow
 from bmcompiler.ops.elements.functions import Erf
 from bmcompiler.ops.layers.norm import Scale
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, make, on, sole
-from bmcompiler.passes.simplify.chains import ArithmeticRules, become, closed
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, make, on, sole
+from bmcompiler.passes.simplify.chains import ArithmeticPatterns, become, closed
 
 _CUBIC = 0.044715
 """Coefficient of the tanh form of GELU (Hendrycks and Gimpel, arXiv 1606.08415)."""
 
 
 @dataclass(frozen=True)
-class FuseGates(PatternPass, ArithmeticRules):
+class FuseGates(PatternPass, ArithmeticPatterns):
     """Replace decomposed activations by one op; what is inside a pattern must have no other reader (floats only).
 
     1. 1 / (1 + exp(-x)), also as a power of -1           : sigmoid
@@ -37,7 +37,7 @@ class FuseGates(PatternPass, ArithmeticRules):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Div, self.quotient, self.gate),
             **on(Pow, self.reciprocal),

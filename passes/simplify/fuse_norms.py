@@ -14,7 +14,7 @@ from bmcompiler.ops.layers.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     activates,
     inherit,
     make,
@@ -43,7 +43,7 @@ class FuseNorms(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Div, self.normalised),
             **on(Mul, self.normalised, self.gamma),

@@ -15,7 +15,7 @@ from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     activates,
     channel_axis,
     make,
@@ -24,14 +24,14 @@ from bmcompiler.passes.rewriting import (
     producer,
     sole,
 )
-from bmcompiler.passes.simplify.chains import ArithmeticRules, Chain, become
+from bmcompiler.passes.simplify.chains import ArithmeticPatterns, Chain, become
 
 if TYPE_CHECKING:
     import numpy as np
 
 
 @dataclass(frozen=True)
-class FusePatterns(PatternPass, ArithmeticRules):
+class FusePatterns(PatternPass, ArithmeticPatterns):
     """Replace decomposed activations by one op; what is inside a pattern must have no other reader (floats only).
 
     1. max or min with one number                            : clip
@@ -47,7 +47,7 @@ class FusePatterns(PatternPass, ArithmeticRules):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Max, self.limit, self.leaky_max),
             **on(Min, self.limit),

@@ -11,7 +11,7 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.elements.logic import Compare, Where
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on, sole
 
 _SWAPPED = {"less": "greater", "less_equal": "greater_equal"}
 
@@ -30,7 +30,7 @@ class FuseThresholds(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Cast, self.fuse), **on(Where, self.choice)}
 
     def choice(self, op: Where, rewriter: Rewriter) -> bool:

@@ -10,7 +10,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Permute, Reshape
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     hand_name,
     inherit,
     make,
@@ -36,7 +36,7 @@ class MergeReshapes(PatternPass):
     requires = (NO_THRESHOLDS, NO_GROUPS)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Reshape, self.merge),
             **on(Permute, self.permute),

@@ -18,7 +18,7 @@ from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice, Split
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     forward,
     hand_name,
     inherit,
@@ -50,7 +50,7 @@ class MovePermutes(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Permute, self.merge, self.towards_input),
             **on(Matmul, self.into_rows),

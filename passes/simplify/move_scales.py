@@ -14,7 +14,7 @@ from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.ops.places.shape import Concat, Reshape
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     activates,
     inherit,
     make,
@@ -40,7 +40,7 @@ class MoveScales(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Scale, self.before_one, self.before_concat)}
 
     def before_one(self, op: Scale, rewriter: Rewriter) -> bool:

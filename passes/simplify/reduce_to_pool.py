@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Rewriter
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 
@@ -25,7 +25,7 @@ class ReduceToPool(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Reduce, self.pool)}
 
     def pool(self, op: Reduce, rewriter: Rewriter) -> bool:

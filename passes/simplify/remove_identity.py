@@ -13,7 +13,7 @@ from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     activates,
     declared,
     forward,
@@ -43,7 +43,7 @@ class RemoveIdentity(PatternPass):
     requires = (NO_GROUPS,)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Scale, self.scale),
             **on(Prelu, self.slope),

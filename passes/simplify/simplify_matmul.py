@@ -12,7 +12,7 @@ from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
 from bmcompiler.passes.rewriting import (
     PatternPass,
-    RuleTable,
+    PatternTable,
     activates,
     inherit,
     make,
@@ -40,7 +40,7 @@ class SimplifyMatmul(PatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {
             **on(Add, self.bias),
             **on(Matmul, self.to_conv, self.squeeze_right, self.two_axes, self.transposed_left),

@@ -9,7 +9,7 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Permute, Reshape
-from bmcompiler.passes.rewriting import RuleTable, TargetPatternPass, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, sole
 from bmcompiler.target import unsupported_reason
 
 _BLOCKS_FIRST, _BLOCKS_LAST = (0, 3, 4, 1, 5, 2), (0, 1, 4, 2, 5, 3)
@@ -30,7 +30,7 @@ class PixelShuffles(TargetPatternPass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Reshape, self.interleaved)
 
     def interleaved(self, op: Reshape, rewriter: Rewriter) -> bool:

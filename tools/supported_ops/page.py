@@ -12,8 +12,8 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Module
 from bmcompiler.ops import load_all, parse_module
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.quantization.shift.conversions import CONVERSIONS
 from bmcompiler.passes.quantization.shift.probe import int8_refusal
-from bmcompiler.passes.quantization.shift.rules import RULES
 from bmcompiler.passes.support import decompositions
 from bmcompiler.passes.support.decompositions.base import BROADCASTING
 from bmcompiler.passes.support.legalize import Legalizer
@@ -135,7 +135,7 @@ def _ops(targets: list[Any]) -> Iterator[str]:
             continue
         rules = ", ".join(rule.__name__ for rule in decompositions.decompositions_of_kind(cls))
         kernels = [_kernel_name(target, cls) for target in targets]
-        yield _row((name, "yes" if RULES.of(cls) else "-", rules or "-", *kernels))
+        yield _row((name, "yes" if CONVERSIONS.of(cls) else "-", rules or "-", *kernels))
 
 
 def _kernel_name(target: Any, cls: type[TensorOp]) -> str:

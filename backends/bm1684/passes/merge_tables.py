@@ -11,7 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Softmax
 from bmcompiler.ops.elements.integer import Lut
 from bmcompiler.ops.elements.linear_quant import Dequantize
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on, rebuild, sole
 
 _BYTES = ("i8", "u8")
 _ENTRIES = (*_BYTES, "f32")
@@ -33,7 +33,7 @@ class MergeTables(PatternPass):
     requires = (INTEGERS, NO_GROUPS)
     loses_bits = False
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return {**on(Softmax, self.powers), **on(TensorOp, self.into_table)}
 
     def into_table(self, op: TensorOp, rewriter: Rewriter) -> bool:

@@ -12,7 +12,7 @@ from bmcompiler.ops.elements.activation import Softmax
 from bmcompiler.ops.layers.nn import Conv, Matmul
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.precision.calibrate import MEASURED
-from bmcompiler.passes.rewriting import PatternPass, RuleTable, activates, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, rebuild, sole
 from bmcompiler.passmanager import PassContext, PassResult
 
 
@@ -36,7 +36,7 @@ class SigmoidPairs(PatternPass):
             return PassResult(False)
         return super().run(module, ctx)
 
-    def table(self) -> RuleTable:
+    def table(self) -> PatternTable:
         return on(Softmax, self.difference)
 
     def difference(self, op: Softmax, rewriter: Rewriter) -> bool:

@@ -11,7 +11,7 @@ from bmcompiler.conditions import NO_LAYOUT
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PALETTE
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import Rules, inherit, rebuild
+from bmcompiler.passes.rewriting import Patterns, inherit, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.palette import SIZE, distinct, nearest, palette
 from bmcompiler.target import unsupported_reason
@@ -49,7 +49,7 @@ class Palettize(Pass):
         return PassResult(changed)
 
 
-class _Palettize(Rules):
+class _Palettize(Patterns):
     """Rule 1; `errors` holds the relative rms difference per layer."""
 
     def __init__(self, module: Module, ctx: PassContext) -> None:

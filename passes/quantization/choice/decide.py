@@ -77,7 +77,7 @@ def decide(
     given = {**ctx.options.get(DECIDED, {}), **_from_table(table, set(names.values()))}
     choice = Choice()
     for op, name in names.items():
-        if given.get(name) == "float" and op not in in_float and wanted.ways.rules.of(type(op)) is not None:
+        if given.get(name) == "float" and op not in in_float and wanted.ways.conversions.of(type(op)) is not None:
             choice.in_float[op] = "the quantization table says so" if table else "decided for another input shape"
         elif given.get(name) in (*wanted.ways.modes, *wanted.ways.more):
             choice.modes[op] = given[name]
@@ -85,7 +85,7 @@ def decide(
         for op, reason in hostile(
             function, thresholds(function), partial(array_of, module), steep=wanted.ways.steep
         ).items():
-            if names.get(op) not in given and op not in in_float and wanted.ways.rules.of(type(op)) is not None:
+            if names.get(op) not in given and op not in in_float and wanted.ways.conversions.of(type(op)) is not None:
                 choice.in_float[op] = reason
     kept = {**in_float, **choice.in_float}
     has_modes = [op for op in names if isinstance(op, Products) and is_constant(op.operands[1])]

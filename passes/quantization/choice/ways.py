@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bmcompiler.ir import Operation
-from bmcompiler.passes.quantization.base import Rules
+from bmcompiler.passes.quantization.base import Conversions
 from bmcompiler.passes.quantization.choice.cost import cycles
 from bmcompiler.target import Target
 
@@ -21,15 +21,15 @@ COARSE, DEAR = 0.1, 1.5
 class Ways:
     """What a scheme can do with a layer.
 
-    rules: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured. more: forms
-    besides that are taken where a table asks for them.
+    conversions: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured.
+    more: forms besides that are taken where a table asks for them.
     float_cycles: of an op that stays in float. steep: whether exp and the like are better in float. on_host: whether
     float runs on the host, whose time programs do not tell: it is for what integers ruin, unless more is asked for.
     timed: whether programs tell what all options of layers cost, and float is one where it is cheaper. share: part of
     the cycles of the float program that accuracy may cost at the most, where the cheapest assignment needs less.
     """
 
-    rules: Rules
+    conversions: Conversions
     modes: Sequence[str]
     float_cycles: Callable[[Operation, Target | None], int] = cycles
     steep: bool = True

@@ -1,4 +1,4 @@
-"""Real scales as a scheme of the pass quantize: rules, plan and builder."""
+"""Real scales as a scheme of the pass quantize: conversions, plan and builder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bmcompiler.numeric.quant_modes import HIGH, LOW, MODES
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.plan import make_plan
 from bmcompiler.passes.quantization.rounding import WeightRounding
+from bmcompiler.passes.quantization.scale.conversions import SCALE_CONVERSIONS
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 from bmcompiler.passes.quantization.scale.plan import unsigned_values
-from bmcompiler.passes.quantization.scale.rules import SCALE_RULES
 from bmcompiler.passes.quantization.scale.tensors import peak_of
 from bmcompiler.passes.quantization.scheme import Start, array_of
 
@@ -35,7 +35,7 @@ class Scales:
     rounder: WeightRounding | None = None
     """Which integers weights become; None: the nearest."""
 
-    rules = SCALE_RULES
+    conversions = SCALE_CONVERSIONS
     layer_modes: ClassVar[tuple[str, ...]] = (LOW, HIGH, CHANNEL)
     """Modes of layers, the cheapest one first."""
     tensor_modes: ClassVar[tuple[str, ...]] = MODES

@@ -7,8 +7,8 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.plan import Plan
+from bmcompiler.passes.quantization.shift.conversions import CONVERSIONS
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
-from bmcompiler.passes.quantization.shift.rules import RULES
 from bmcompiler.passes.rewriting import make
 from bmcompiler.target import Target
 
@@ -21,16 +21,16 @@ def int8_refusal(op: Operation, module: Module, target: Target) -> str | None:
 
     `op` may be in no block. Constants are looked up in `module`, which is left as it is.
     """
-    rule = RULES.of(type(op))
+    conversion = CONVERSIONS.of(type(op))
     other = {value.dtype for value in (*op.operands, *op.results)} - {"f32"}
-    if rule is None or other or not isinstance(op, TensorOp):
+    if conversion is None or other or not isinstance(op, TensorOp):
         return f"'{op.short_name}' has no int8 form" + (f" for {', '.join(sorted(other))}" if other else "")
     copy, scratch = _alone(op, module)
     function = scratch.main
     values = [*function.arguments, *copy.results]
     plan = Plan(dict.fromkeys(values, _SOME), {copy: _SOME})
     try:
-        rule.build(copy, ShiftLowering(scratch, function, plan, target))
+        conversion.build(copy, ShiftLowering(scratch, function, plan, target))
     except NoInt8Form as reason:
         return str(reason)
     return None

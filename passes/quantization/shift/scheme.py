@@ -1,4 +1,4 @@
-"""Power-of-two shifts as a scheme of the pass quantize: rules, plan and builder."""
+"""Power-of-two shifts as a scheme of the pass quantize: conversions, plan and builder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.plan import make_plan
 from bmcompiler.passes.quantization.rounding import WeightRounding
 from bmcompiler.passes.quantization.scheme import Start, array_of
+from bmcompiler.passes.quantization.shift.conversions import CONVERSIONS
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
-from bmcompiler.passes.quantization.shift.rules import RULES
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Shifts:
     modes: Mapping[Operation, str] = field(default_factory=dict)
     rounder: WeightRounding | None = None
 
-    rules = RULES
+    conversions = CONVERSIONS
     layer_modes: ClassVar[tuple[str, ...]] = SHIFT_MODES
     """Modes of layers, the cheapest one first."""
     island = "it stands between layers on the CPU, where going to int8 and back would only cost accuracy"

@@ -13,7 +13,7 @@ from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling
 from bmcompiler.passes.quantization.forms import Affine, Forms
 
 
-@COMMON.rule(Conv, Deconv, scaling=Scaling.FREE)
+@COMMON.converts(Conv, Deconv, scaling=Scaling.FREE)
 def convolution(op: Convolution, low: Forms[Any]) -> Value:
     return _layer(op, low)
 
@@ -32,14 +32,14 @@ def matmul(op: Matmul, low: Forms[Any]) -> Value:
     return low.matrix_product(op, low.request(op.left), low.request(op.right))
 
 
-@COMMON.rule(Scale, scaling=Scaling.FREE)
+@COMMON.converts(Scale, scaling=Scaling.FREE)
 def scale(op: Scale, low: Forms[Any]) -> Value:
     weight = low.need_constant(op.weight, "weight")
     bias = None if op.bias is None else low.need_constant(op.bias, "bias")
     return low.per_channel(op, Affine(op.input, weight, bias, op.axis, like=op.weight))
 
 
-@COMMON.rule(BatchNorm, scaling=Scaling.FREE)
+@COMMON.converts(BatchNorm, scaling=Scaling.FREE)
 def batch_norm(op: BatchNorm, low: Forms[Any]) -> Value:
     gamma, beta, mean, variance = (
         low.need_constant(value, "statistics").astype(np.float64) for value in op.operands[1:]

@@ -12,11 +12,11 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Pow, Sub
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling, is_constant
 from bmcompiler.passes.quantization.building import F
+from bmcompiler.passes.quantization.conversions.activation import by_table
 from bmcompiler.passes.quantization.forms import Affine, Forms
-from bmcompiler.passes.quantization.rules.activation import by_table
 
 
-@COMMON.rule(Add, Sub, scaling=Scaling.FREE)
+@COMMON.converts(Add, Sub, scaling=Scaling.FREE)
 def weighted_sum(op: Arithmetic, low: Forms[Any]) -> Value:
     """Of two tensors; with one constant a table, with one per channel a bias."""
     data, constant = _split(op, low)
@@ -43,7 +43,7 @@ def product(op: Mul, low: Forms[Any]) -> Value:
     return low.product(op, [low.request(value) for value in op.operands])
 
 
-@COMMON.rule(Div, scaling=Scaling.FREE)
+@COMMON.converts(Div, scaling=Scaling.FREE)
 def quotient(op: Div, low: Forms[Any]) -> Value:
     """Division by a constant is multiplication; of a scalar by a tensor, a table."""
     data, constant = _split(op, low)
@@ -58,7 +58,7 @@ def quotient(op: Div, low: Forms[Any]) -> Value:
     return low.per_channel(op, Affine(op.a, weight, None, axis, like=op.b))
 
 
-@COMMON.rule(Pow, scaling=Scaling.FREE)
+@COMMON.converts(Pow, scaling=Scaling.FREE)
 def power(op: Pow, low: Forms[Any]) -> Value:
     data, constant = _split(op, low)
     if constant is None or constant.size != 1:
@@ -70,7 +70,7 @@ def _extreme_scaling(op: Operation) -> Scaling:
     return Scaling.FREE if any(is_constant(v) and v.type.size == 1 for v in op.operands) else Scaling.JOINS
 
 
-@COMMON.rule(Max, Min, scaling=_extreme_scaling)
+@COMMON.converts(Max, Min, scaling=_extreme_scaling)
 def extreme(op: Extreme, low: Forms[Any]) -> Value:
     data, constant = _split(op, low)
     if constant is not None and constant.size == 1:

@@ -1,4 +1,4 @@
-"""The rules of the scheme "scale": those of all schemes and its own."""
+"""The conversions of the scheme "scale": those of all schemes and its own."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.elements.activation import Clip, Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Mul
 from bmcompiler.ops.layers.nn import Matmul
-from bmcompiler.passes.quantization.base import Rules, Scaling
+from bmcompiler.passes.quantization.base import Conversions, Scaling
+from bmcompiler.passes.quantization.conversions.activation import by_table
+from bmcompiler.passes.quantization.conversions.elementwise import product
+from bmcompiler.passes.quantization.conversions.linear import matmul
+from bmcompiler.passes.quantization.conversions.table import COMMON
 from bmcompiler.passes.quantization.formulas import I8, U8, largest_shift, rescaling
-from bmcompiler.passes.quantization.rules.activation import by_table
-from bmcompiler.passes.quantization.rules.elementwise import product
-from bmcompiler.passes.quantization.rules.linear import matmul
-from bmcompiler.passes.quantization.rules.table import COMMON
 from bmcompiler.passes.quantization.scale.formats import Format, format_of
 from bmcompiler.passes.quantization.scale.lowering import ScaleLowering
 
 _AS_COARSE = 1.25
 """How many times coarser than its own steps those of its operand may be that a result takes over."""
 
-SCALE_RULES = Rules(COMMON)
-SCALE_RULES.rule(Mul, scaling=Scaling.FREE)(product)
-SCALE_RULES.rule(Matmul, scaling=Scaling.FREE)(matmul)
+SCALE_CONVERSIONS = Conversions(COMMON)
+SCALE_CONVERSIONS.converts(Mul, scaling=Scaling.FREE)(product)
+SCALE_CONVERSIONS.converts(Matmul, scaling=Scaling.FREE)(matmul)
 
 
-@SCALE_RULES.rule(Relu, scaling=Scaling.KEEPS)
+@SCALE_CONVERSIONS.converts(Relu, scaling=Scaling.KEEPS)
 def relu(op: Relu, low: ScaleLowering) -> Value:
     """Nothing where the operand is unsigned: saturation did it (`plan` rule 3)."""
     x = low.request(op.input)
     return x if format_of(x).unsigned else low.emit("relu", [x], {}, format_of(x))
 
 
-@SCALE_RULES.rule(Clip, scaling=Scaling.FREE)
+@SCALE_CONVERSIONS.converts(Clip, scaling=Scaling.FREE)
 def clip(op: Clip, low: ScaleLowering) -> Value:
     """Nothing where saturation enforces both bounds, else a table."""
     if op in low.plan.saturating:
@@ -42,7 +42,7 @@ def clip(op: Clip, low: ScaleLowering) -> Value:
     return by_table(op, low)
 
 
-@SCALE_RULES.rule(Prelu, scaling=Scaling.FREE)
+@SCALE_CONVERSIONS.converts(Prelu, scaling=Scaling.FREE)
 def prelu(op: Prelu, low: ScaleLowering) -> Value:
     """Positive values times m >> s, negative ones times an i8 slope per channel >> r (`ops.activation.Prelu`).
 

@@ -1,4 +1,4 @@
-"""The rules of the scheme "shift": those of all schemes and its own."""
+"""The conversions of the scheme "shift": those of all schemes and its own."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from bmcompiler.ops.custom import Customized
 from bmcompiler.ops.elements.activation import Clip, Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Mul
 from bmcompiler.ops.layers.nn import Matmul
-from bmcompiler.passes.quantization.base import NoInt8Form, Rules, Scaling, is_constant
+from bmcompiler.passes.quantization.base import Conversions, NoInt8Form, Scaling, is_constant
+from bmcompiler.passes.quantization.conversions.activation import by_table
+from bmcompiler.passes.quantization.conversions.elementwise import product
+from bmcompiler.passes.quantization.conversions.linear import matmul
+from bmcompiler.passes.quantization.conversions.shape import same_op
+from bmcompiler.passes.quantization.conversions.table import COMMON
 from bmcompiler.passes.quantization.formulas import I8, largest_shift, rescaling
-from bmcompiler.passes.quantization.rules.activation import by_table
-from bmcompiler.passes.quantization.rules.elementwise import product
-from bmcompiler.passes.quantization.rules.linear import matmul
-from bmcompiler.passes.quantization.rules.shape import same_op
-from bmcompiler.passes.quantization.rules.table import COMMON
 from bmcompiler.passes.quantization.shift.formats import i8, threshold_of
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
 from bmcompiler.passes.rewriting import declared
 
-RULES = Rules(COMMON)
-RULES.rule(Relu, scaling=Scaling.KEEPS)(same_op)
+CONVERSIONS = Conversions(COMMON)
+CONVERSIONS.converts(Relu, scaling=Scaling.KEEPS)(same_op)
 
 
 def _mul_scaling(op: Operation) -> Scaling:
@@ -36,11 +36,11 @@ def _matmul_scaling(op: Operation) -> Scaling:
     return Scaling.FREE if is_constant(op.operands[1]) else Scaling.PRODUCT
 
 
-RULES.rule(Mul, scaling=_mul_scaling)(product)
-RULES.rule(Matmul, scaling=_matmul_scaling)(matmul)
+CONVERSIONS.converts(Mul, scaling=_mul_scaling)(product)
+CONVERSIONS.converts(Matmul, scaling=_matmul_scaling)(matmul)
 
 
-@RULES.rule(Clip, scaling=Scaling.FREE)
+@CONVERSIONS.converts(Clip, scaling=Scaling.FREE)
 def clip(op: Clip, low: ShiftLowering) -> Value:
     """relu where saturation enforces the upper bound (planning rule 4), else a table."""
     if op in low.plan.saturating:
@@ -50,7 +50,7 @@ def clip(op: Clip, low: ShiftLowering) -> Value:
     return by_table(op, low)
 
 
-@RULES.rule(Prelu, scaling=Scaling.FREE)
+@CONVERSIONS.converts(Prelu, scaling=Scaling.FREE)
 def prelu(op: Prelu, low: ShiftLowering) -> Value:
     """Positive values times m >> s, negative ones times an i8 slope per channel >> r (bm1880.md 11.2, 12.1)."""
     slope = low.need_constant(op.slope, "slope")
@@ -68,7 +68,7 @@ def prelu(op: Prelu, low: ShiftLowering) -> Value:
     return low.as_before(out, x.shape)
 
 
-@RULES.rule(Customized, scaling=Scaling.FREE)
+@CONVERSIONS.converts(Customized, scaling=Scaling.FREE)
 def customized(op: Customized, low: ShiftLowering) -> list[Value]:
     """The same op on int8 operands; results at their calibrated thresholds, which the plugin is told."""
     if low.target is None:

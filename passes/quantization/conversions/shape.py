@@ -16,13 +16,13 @@ from bmcompiler.passes.quantization.forms import Forms
 from bmcompiler.passes.rewriting import declared
 
 
-@COMMON.rule(Moving, MaxPool, scaling=Scaling.KEEPS)
+@COMMON.converts(Moving, MaxPool, scaling=Scaling.KEEPS)
 def same_op(op: TensorOp, low: Forms[Any]) -> list[Value]:
     x = low.request(op.operands[0])
     return low.emit_all(op.opname, [x], declared(op), low.format_of(x))
 
 
-@COMMON.rule(Pad, scaling=Scaling.KEEPS)
+@COMMON.converts(Pad, scaling=Scaling.KEEPS)
 def pad(op: Pad, low: Forms[Any]) -> Value:
     """NaN stands for padding that counts nowhere, which integers have too."""
     x = low.request(op.x)
@@ -32,7 +32,7 @@ def pad(op: Pad, low: Forms[Any]) -> Value:
     return low.emit("pad", [x], attributes, have)
 
 
-@COMMON.rule(Concat, scaling=Scaling.JOINS)
+@COMMON.converts(Concat, scaling=Scaling.JOINS)
 def concat(op: Concat, low: Forms[Any]) -> Value:
     common = low.wanted(op.result)
     return low.emit("concat", [low.request(value, common) for value in op.operands], declared(op), common)

@@ -14,7 +14,7 @@ from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling
 from bmcompiler.passes.quantization.forms import Forms
 
 
-@COMMON.rule(AvgPool, scaling=Scaling.FREE)
+@COMMON.converts(AvgPool, scaling=Scaling.FREE)
 def avg_pool(op: AvgPool, low: Forms[Any]) -> Value:
     """The sum of each window over one number of positions."""
     counts = np.multiply.outer(op.counts(0), op.counts(1))
@@ -27,7 +27,7 @@ def avg_pool(op: AvgPool, low: Forms[Any]) -> Value:
     return low.average(op, low.request(op.operands[0]), int(counts.flat[0]), attributes)
 
 
-@COMMON.rule(Reduce, scaling=Scaling.FREE)
+@COMMON.converts(Reduce, scaling=Scaling.FREE)
 def reduce(op: Reduce, low: Forms[Any]) -> Value:
     """Mean or sum over height and width is a global pooling."""
     shape = op.x.shape

@@ -32,7 +32,7 @@ def by_table(op: TensorOp, low: Forms[Any], data: int = 0) -> Value:
     return low.emit("lut", [x, table], {}, wanted)
 
 
-COMMON.rule(FloatUnary, scaling=Scaling.FREE)(by_table)
+COMMON.converts(FloatUnary, scaling=Scaling.FREE)(by_table)
 
 
 def _detached(shape: Sequence[int]) -> Value:

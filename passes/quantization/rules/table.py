@@ -1,8 +1,0 @@
-"""All rules that schemes have in common: `COMMON` is full once this module is imported."""
-
-from __future__ import annotations
-
-from bmcompiler.passes.quantization.base import COMMON
-from bmcompiler.passes.quantization.rules import activation, elementwise, linear, pooling, shape
-
-__all__ = ["COMMON", "activation", "elementwise", "linear", "pooling", "shape"]
