@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import wraps
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ log = logging.getLogger("bmcompiler.runtime")
 
 GMEM_SIZE = 0x1_0000_0000
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class BmErr(IntEnum):
@@ -153,6 +155,36 @@ def guarded(action: Callable[[], T]) -> tuple[BmErr, T | None]:
         code = code_of(error)
         log.error("%s: %s", code.name, error)
         return code, None
+
+
+def coded(function: Callable[P, object]) -> Callable[P, BmErr]:
+    """A call that returns a code."""
+
+    @wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> BmErr:
+        return guarded(lambda: function(*given, **named))[0]
+
+    return RUNTIME.checked(call)
+
+
+def with_code(function: Callable[P, T]) -> Callable[P, tuple[BmErr, T | None]]:
+    """A call that returns a code and a result, which is None on failure."""
+
+    @wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> tuple[BmErr, T | None]:
+        return guarded(lambda: function(*given, **named))
+
+    return RUNTIME.checked(call)
+
+
+def or_none(function: Callable[P, T]) -> Callable[P, T | None]:
+    """A call that returns a result, or None on failure."""
+
+    @wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> T | None:
+        return guarded(lambda: function(*given, **named))[1]
+
+    return RUNTIME.checked(call)
 
 
 @RUNTIME.handle("bmmem_device_t")

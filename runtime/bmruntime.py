@@ -17,7 +17,7 @@ the log "bmcompiler.runtime". Calls that return a handle without a code return N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bmcompiler.backends.bm1880.bmkernel import (
     Bmk1880Context,
@@ -37,8 +37,11 @@ from bmcompiler.runtime.bmdevice import (
     BmMem,
     BmRuntimeError,
     BmShape,
+    coded,
     device,
     guarded,
+    or_none,
+    with_code,
 )
 from bmcompiler.runtime.bmnet import (
     BmNet,
@@ -70,23 +73,15 @@ __all__ += bmruntime_memory.__all__
 __all__ += bmruntime_commands.__all__
 
 
-def _code(action: Callable[[], object]) -> BmErr:
-    return guarded(action)[0]
-
-
 # Devices and contexts.
 
 
-@RUNTIME.checked
-def bm_init(index: int = 0) -> tuple[BmErr, BmContext | None]:
+@with_code
+def bm_init(index: int = 0) -> BmContext:
     """Open device `index` and make a context bound to it."""
-
-    def act() -> BmContext:
-        ctx = BmContext()
-        ctx.bind(device(index))
-        return ctx
-
-    return guarded(act)
+    ctx = BmContext()
+    ctx.bind(device(index))
+    return ctx
 
 
 @RUNTIME.checked
@@ -101,10 +96,10 @@ def bm_enum_devices() -> tuple[int, list[BmDevInfo]]:
     return MAX_DEVICES, [BmDevInfo() for _ in range(MAX_DEVICES)]
 
 
-@RUNTIME.checked
-def bm_device_open(index: int) -> tuple[BmErr, BmDevice | None]:
+@with_code
+def bm_device_open(index: int) -> BmDevice:
     """Open a device."""
-    return guarded(lambda: device(index).open())
+    return device(index).open()
 
 
 @RUNTIME.checked
@@ -138,57 +133,49 @@ def bm_device_get_info(dev: BmDevice) -> BmDevInfo:
     return dev.info
 
 
-@RUNTIME.checked
-def bm_context_create() -> tuple[BmErr, BmContext | None]:
+@with_code
+def bm_context_create() -> BmContext:
     """A context without a device."""
-    return guarded(BmContext)
+    return BmContext()
 
 
-@RUNTIME.checked
+@or_none
 def bm_context_destroy(ctx: BmContext) -> None:
     """Release the context and all of its device memory."""
-
-    def act() -> None:
-        ctx.check()
-        ctx.close()
-
-    guarded(act)
+    ctx.check()
+    ctx.close()
 
 
-@RUNTIME.checked
-def bm_bind_device(ctx: BmContext, dev: BmDevice) -> BmErr:
+@coded
+def bm_bind_device(ctx: BmContext, dev: BmDevice) -> None:
     """Bind a context to a device; BUSY when it is bound already."""
-    return _code(lambda: ctx.bind(dev))
+    ctx.bind(dev)
 
 
-@RUNTIME.checked
+@or_none
 def bm_unbind_device(ctx: BmContext) -> None:
     """Unbind a context from its device; its device memory is released."""
-    guarded(ctx.unbind)
+    ctx.unbind()
 
 
-@RUNTIME.checked
-def bm_get_device(ctx: BmContext) -> BmDevice | None:
+@or_none
+def bm_get_device(ctx: BmContext) -> BmDevice:
     """The device of a context."""
-    return guarded(ctx.device)[1]
+    return ctx.device()
 
 
 # Kernel programs.
 
 
-@RUNTIME.checked
-def bmruntime_bmkernel_create(ctx: BmContext) -> tuple[BmErr, Bmk1880Context | None]:
+@with_code
+def bmruntime_bmkernel_create(ctx: BmContext) -> Bmk1880Context:
     """The kernel context of the calling thread, for bmk1880_* calls. BUSY when the thread has one already."""
-
-    def act() -> Bmk1880Context:
-        ctx.device()
-        if ctx.kernel is not None:
-            raise BmRuntimeError(BmErr.BUSY, "this thread has a kernel context already")
-        ctx.kernel = bmk1880_register()
-        ctx.kernel_contexts.append(ctx.kernel)
-        return ctx.kernel
-
-    return guarded(act)
+    ctx.device()
+    if ctx.kernel is not None:
+        raise BmRuntimeError(BmErr.BUSY, "this thread has a kernel context already")
+    ctx.kernel = bmk1880_register()
+    ctx.kernel_contexts.append(ctx.kernel)
+    return ctx.kernel
 
 
 def _kernel(ctx: BmContext) -> Bmk1880Context:
@@ -198,153 +185,133 @@ def _kernel(ctx: BmContext) -> Bmk1880Context:
     return ctx.kernel
 
 
-@RUNTIME.checked
-def bmruntime_bmkernel_submit(ctx: BmContext) -> BmErr:
+@coded
+def bmruntime_bmkernel_submit(ctx: BmContext) -> None:
     """Execute the calls made on this thread's kernel context since the last submit. Addresses are those of bmmem_*."""
-
-    def act() -> None:
-        kernel, chip = _kernel(ctx), ctx.chip()
-        cmdbuf = bmk1880_acquire_cmdbuf(kernel)
-        bmk1880_reset(kernel)
-        with ctx.lock:
-            compile_plan(cmdbuf, chip).run()
-
-    return _code(act)
+    kernel, chip = _kernel(ctx), ctx.chip()
+    cmdbuf = bmk1880_acquire_cmdbuf(kernel)
+    bmk1880_reset(kernel)
+    with ctx.lock:
+        compile_plan(cmdbuf, chip).run()
 
 
-@RUNTIME.checked
+@or_none
 def bmruntime_bmkernel_destroy(ctx: BmContext) -> None:
     """End this thread's kernel context; calls that were not submitted are dropped."""
-
-    def act() -> None:
-        kernel = _kernel(ctx)
-        ctx.kernel_contexts.remove(kernel)
-        kernel.close()
-        ctx.kernel = None
-
-    guarded(act)
+    kernel = _kernel(ctx)
+    ctx.kernel_contexts.remove(kernel)
+    kernel.close()
+    ctx.kernel = None
 
 
 # Networks.
 
 
-@RUNTIME.checked
-def bmnet_register(ctx: BmContext, info: BmNetInfo) -> tuple[BmErr, BmNet | None]:
+@with_code
+def bmnet_register(ctx: BmContext, info: BmNetInfo) -> BmNet:
     """Register a network given in parts, with its weights copied to new device memory."""
-    return guarded(lambda: net_of_info(ctx, info, allocate=True))
+    return net_of_info(ctx, info, allocate=True)
 
 
-@RUNTIME.checked
-def bmnet_register_bmodel(ctx: BmContext, bmodel: StrPath) -> tuple[BmErr, BmNet | None]:
+@with_code
+def bmnet_register_bmodel(ctx: BmContext, bmodel: StrPath) -> BmNet:
     """Register a model file. DATA for a malformed file, NOT_SUPPORTED for a model of another chip."""
-    return guarded(lambda: net_of_file(ctx, bmodel))
+    return net_of_file(ctx, bmodel)
 
 
-@RUNTIME.checked
-def bmnet_register_noalloc(ctx: BmContext, info: BmNetInfo) -> tuple[BmErr, BmNet | None]:
+@with_code
+def bmnet_register_noalloc(ctx: BmContext, info: BmNetInfo) -> BmNet:
     """Register a network without device memory; import weights (filled by the caller) and activations before use."""
-    return guarded(lambda: net_of_info(ctx, info, allocate=False))
+    return net_of_info(ctx, info, allocate=False)
 
 
-@RUNTIME.checked
-def bmnet_set_input_shape(net: BmNet, input_shape: Sequence[int]) -> BmErr:
+@coded
+def bmnet_set_input_shape(net: BmNet, input_shape: Sequence[int]) -> None:
     """Select the program for an input shape; INVALID_ARGUMENT when there is none."""
-    return _code(lambda: net.select(input_shape))
+    net.select(input_shape)
 
 
-@RUNTIME.checked
-def bmnet_get_output_info(net: BmNet) -> tuple[BmErr, BmNetOutputInfo | None]:
+@with_code
+def bmnet_get_output_info(net: BmNet) -> BmNetOutputInfo:
     """Outputs of the selected program."""
-    return guarded(net.output_info)
+    return net.output_info()
 
 
-@RUNTIME.checked
+@or_none
 def bmnet_cleanup(net: BmNet) -> None:
     """End a network and free the memory that registration allocated."""
-    guarded(net.close)
+    net.close()
 
 
-@RUNTIME.checked
-def bmnet_run(net: BmNet) -> BmErr:
+@coded
+def bmnet_run(net: BmNet) -> None:
     """Execute the selected program on what is in device memory."""
-    return _code(net.run)
+    net.run()
 
 
-@RUNTIME.checked
+@or_none
 def bmnet_weight_devmem(net: BmNet) -> BmMem | None:
     """Weight memory of the selected program."""
-    return guarded(net.weight_memory)[1]
+    return net.weight_memory()
 
 
-@RUNTIME.checked
-def bmnet_neuron_devmem(net: BmNet) -> BmMem | None:
+@or_none
+def bmnet_neuron_devmem(net: BmNet) -> BmMem:
     """Activation memory."""
-    return guarded(net.neuron_memory)[1]
+    return net.neuron_memory()
 
 
-@RUNTIME.checked
-def bmnet_input_devmem(net: BmNet) -> BmMem | None:
+@or_none
+def bmnet_input_devmem(net: BmNet) -> BmMem:
     """The inputs' part of the activation memory."""
-    return guarded(net.input_memory)[1]
+    return net.input_memory()
 
 
-@RUNTIME.checked
-def bmnet_output_devmem(net: BmNet) -> BmMem | None:
+@or_none
+def bmnet_output_devmem(net: BmNet) -> BmMem:
     """The outputs' part of the activation memory."""
-    return guarded(net.output_memory)[1]
+    return net.output_memory()
 
 
-@RUNTIME.checked
-def bmnet_import_weight_devmem(net: BmNet, weight_mem: BmMem) -> BmErr:
+@coded
+def bmnet_import_weight_devmem(net: BmNet, weight_mem: BmMem) -> None:
     """Use the caller's memory, already filled, as weights."""
-    return _code(lambda: net.import_weight(weight_mem))
+    net.import_weight(weight_mem)
 
 
-@RUNTIME.checked
-def bmnet_import_neuron_devmem(net: BmNet, neuron_mem: BmMem) -> BmErr:
+@coded
+def bmnet_import_neuron_devmem(net: BmNet, neuron_mem: BmMem) -> None:
     """Use the caller's memory for activations."""
-    return _code(lambda: net.import_neuron(neuron_mem))
+    net.import_neuron(neuron_mem)
 
 
-@RUNTIME.checked
-def bmnet_load_input(net: BmNet, input: ReadBuffer) -> BmErr:
+@coded
+def bmnet_load_input(net: BmNet, input: ReadBuffer) -> None:
     """Copy the inputs, one behind the other, to the device."""
-    return _code(lambda: net.load_input(input))
+    net.load_input(input)
 
 
-@RUNTIME.checked
-def bmnet_load_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: ReadBuffer) -> BmErr:
+@coded
+def bmnet_load_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: ReadBuffer) -> None:
     """Copy `neuron_size` bytes to the activations from byte `neuron_offset` on."""
-
-    def act() -> None:
-        net.neuron_memory().cut(neuron_offset, neuron_size).data[:] = readable(neuron, neuron_size)
-
-    return _code(act)
+    net.neuron_memory().cut(neuron_offset, neuron_size).data[:] = readable(neuron, neuron_size)
 
 
-@RUNTIME.checked
-def bmnet_store_output(net: BmNet, output: WriteBuffer) -> BmErr:
+@coded
+def bmnet_store_output(net: BmNet, output: WriteBuffer) -> None:
     """Copy the outputs, one behind the other in list order, to host memory."""
-    return _code(lambda: net.store_output(output))
+    net.store_output(output)
 
 
-@RUNTIME.checked
-def bmnet_store_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: WriteBuffer) -> BmErr:
+@coded
+def bmnet_store_neuron(net: BmNet, neuron_offset: int, neuron_size: int, neuron: WriteBuffer) -> None:
     """Copy `neuron_size` bytes of the activations from byte `neuron_offset` on to host memory."""
-
-    def act() -> None:
-        writable(neuron, neuron_size)[:] = net.neuron_memory().cut(neuron_offset, neuron_size).data
-
-    return _code(act)
+    writable(neuron, neuron_size)[:] = net.neuron_memory().cut(neuron_offset, neuron_size).data
 
 
-@RUNTIME.checked
-def bmnet_inference(net: BmNet, input: ReadBuffer, output: WriteBuffer) -> BmErr:
+@coded
+def bmnet_inference(net: BmNet, input: ReadBuffer, output: WriteBuffer) -> None:
     """Load the inputs, run, store the outputs."""
-
-    def act() -> None:
-        net.load_input(input)
-        net.run()
-        net.store_output(output)
-
-    return _code(act)
+    net.load_input(input)
+    net.run()
+    net.store_output(output)

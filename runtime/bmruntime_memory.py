@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmShape, guarded
+from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmShape, coded, or_none
 from bmcompiler.runtime.bmnet import ReadBuffer, WriteBuffer, readable, writable
 
 __all__ = [
@@ -14,38 +12,34 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _code(action: Callable[[], object]) -> BmErr:
-    return guarded(action)[0]
-
-
-@RUNTIME.checked
-def bmmem_device_alloc_raw(ctx: BmContext, size: int) -> BmMem | None:
+@or_none
+def bmmem_device_alloc_raw(ctx: BmContext, size: int) -> BmMem:
     """Zeroed device memory of `size` bytes."""
-    return guarded(lambda: ctx.allocate(size))[1]
+    return ctx.allocate(size)
 
 
-@RUNTIME.checked
-def bmmem_device_prealloc_raw(ctx: BmContext, mem: BmMem, offset: int, size: int) -> BmMem | None:
+@or_none
+def bmmem_device_prealloc_raw(ctx: BmContext, mem: BmMem, offset: int, size: int) -> BmMem:
     """A window of `size` bytes on allocated memory."""
-    return guarded(lambda: _usable(ctx, mem).cut(offset, size))[1]
+    return _usable(ctx, mem).cut(offset, size)
 
 
-@RUNTIME.checked
-def bmmem_device_alloc(ctx: BmContext, shape: BmShape) -> BmMem | None:
+@or_none
+def bmmem_device_alloc(ctx: BmContext, shape: BmShape) -> BmMem:
     """Zeroed device memory for a tensor or matrix."""
-    return guarded(lambda: ctx.allocate(shape.size, shape))[1]
+    return ctx.allocate(shape.size, shape)
 
 
-@RUNTIME.checked
-def bmmem_device_prealloc(ctx: BmContext, mem: BmMem, offset: int, shape: BmShape) -> BmMem | None:
+@or_none
+def bmmem_device_prealloc(ctx: BmContext, mem: BmMem, offset: int, shape: BmShape) -> BmMem:
     """A window for a tensor or matrix on allocated memory."""
-    return guarded(lambda: _usable(ctx, mem).cut(offset, shape.size, shape))[1]
+    return _usable(ctx, mem).cut(offset, shape.size, shape)
 
 
-@RUNTIME.checked
+@or_none
 def bmmem_device_free(ctx: BmContext, mem: BmMem) -> None:
     """Free device memory; of a window only the handle."""
-    guarded(lambda: ctx.free(mem))
+    ctx.free(mem)
 
 
 @RUNTIME.checked
@@ -89,21 +83,13 @@ def _usable(ctx: BmContext, mem: BmMem) -> BmMem:
     return mem
 
 
-@RUNTIME.checked
-def bm_memcpy_s2d(ctx: BmContext, dst: BmMem, src: ReadBuffer) -> BmErr:
+@coded
+def bm_memcpy_s2d(ctx: BmContext, dst: BmMem, src: ReadBuffer) -> None:
     """Fill a whole memory object from host memory (which may be longer)."""
-
-    def act() -> None:
-        _usable(ctx, dst).data[:] = readable(src, dst.size)
-
-    return _code(act)
+    _usable(ctx, dst).data[:] = readable(src, dst.size)
 
 
-@RUNTIME.checked
-def bm_memcpy_d2s(ctx: BmContext, dst: WriteBuffer, src: BmMem) -> BmErr:
+@coded
+def bm_memcpy_d2s(ctx: BmContext, dst: WriteBuffer, src: BmMem) -> None:
     """Copy a whole memory object to host memory (which may be longer)."""
-
-    def act() -> None:
-        writable(dst, _usable(ctx, src).size)[:] = src.data
-
-    return _code(act)
+    writable(dst, _usable(ctx, src).size)[:] = src.data

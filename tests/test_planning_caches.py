@@ -20,10 +20,10 @@ INDEPENDENT = {
     "bm1684x.static_tables._bernoulli": "a number",
     "bm1684x.static_tables.static_memory": "contents of static memory",
     "bm1880.kernels.matmul.window_of": "by bytes of local memory",
-    "dv.kernels.large_windows.steps_of": "fewest steps, whatever they cost",
+    "dv.kernels.maps.steps_of": "fewest steps, whatever they cost",
     "dv.formats.packing.slots": "places in a block",
     "lanes.kernels.functions.broadcast.merged_axes": "axes of shapes",
-    "lanes.recipes.cells._sigmoids": "entries of a table",
+    "lanes.recipes.activations._sigmoids": "entries of a table",
     "lanes.kernels.sums.interpolate._counts_of": "strips of an index",
 }
 """Functions that remember in a module, by name within backends, and why no profile of the timing model changes them."""

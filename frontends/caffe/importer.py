@@ -1,4 +1,7 @@
-"""`import_caffe`: files -> graph -> TensorOp IR."""
+"""`import_caffe`: files -> graph -> TensorOp IR.
+
+All layers at once that nothing here can import, and where the net can be cut so that none is left.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,64 @@ from bmcompiler.frontends.caffe.files import NetFile, order_files, read_net
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
 from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes
 from bmcompiler.frontends.caffe.layer import (
+    GROUP,
     MAX_ELEMENTS,
+    REFUSED,
     Converter,
     Layer,
     find_converter,
     nearest_types,
     run_converter,
 )
-from bmcompiler.frontends.caffe.unknown_layers import refuse_unknown, with_remedy
 from bmcompiler.frontends.caffe.upgrade import upgrade_net
 from bmcompiler.frontends.caffe.weights import Blob, read_weights
 from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import failure_note
+from bmcompiler.text import some_names
+
+
+def refuse_unknown(graph: Graph, needed: Sequence[int], outputs: Sequence[Ref]) -> None:
+    """Raise UnsupportedError that names every layer of an unknown type, when several layers of the net have one.
+
+    A single one is left to the importer, which knows its reason.
+
+    Args:
+        graph: the net.
+        needed: indices of the nodes that its outputs depend on.
+        outputs: those outputs.
+    """
+    unknown = [index for index in needed if _is_unknown(graph.nodes[index].layer.type)]
+    if len(unknown) < 2:
+        return
+    layers: dict[str, list[str]] = {}
+    for index in unknown:
+        layer = graph.nodes[index].layer
+        layers.setdefault(layer.type, []).append(layer.name)
+    listed = "; ".join(f"{_described(kind)} in {some_names(names)}" for kind, names in layers.items())
+    what = "this layer type is" if len(layers) == 1 else f"{len(layers)} layer types are"
+    error = UnsupportedError(f"{what} not supported: {listed}", file=graph.path)
+    raise with_remedy(error, graph, unknown, outputs)
+
+
+def with_remedy(error: BMError, graph: Graph, refused: Sequence[int], outputs: Sequence[Ref]) -> BMError:
+    """Give an error about some nodes the ways on: a cut of the net that leaves them all out, or a plugin."""
+    cut = graph.cut_before(refused, outputs)
+    it, layer = ("it", "a custom layer") if len(refused) == 1 else ("them", "custom layers")
+    way = f"pass --outputs {','.join(cut)} to end the net before {it}, or " if cut else ""
+    error.remedy = f"{way}register {layer} through the entry point group '{GROUP}'" + failure_note(GROUP)
+    return error
+
+
+def _is_unknown(kind: str) -> bool:
+    return kind not in INPUT_TYPES and (kind in REFUSED or find_converter(kind) is None)
+
+
+def _described(kind: str) -> str:
+    near = [] if kind in REFUSED else nearest_types(kind)
+    return f"{kind} (nearest supported: {', '.join(near)})" if near else kind
+
 
 _STRUCTURE = "give the .prototxt of the net beside it (a .caffemodel alone holds the net as it was trained)"
 

@@ -13,7 +13,7 @@ CLASSES = {cls.__name__ for name, cls in load_all().items() if name in NAMES}
 ALLOWED = {
     "passes/simplify/chains.py": "arithmetic that is read back as formulas, a case per op",
     "passes/simplify/fold_batch_norm.py": "the four ops that become factor and offset, each in its way",
-    "bmcompiler/inputs/first_layer.py": "what is cheap to run on samples before a batch norm, a matter of judgement",
+    "bmcompiler/inputs/advice.py": "what is cheap to run on samples before a batch norm, a matter of judgement",
 }
 
 

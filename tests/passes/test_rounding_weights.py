@@ -16,7 +16,7 @@ from bmcompiler.passes.quantization.look import Look
 from bmcompiler.passes.quantization.moments import as_matrices, as_weight, rows_of
 from bmcompiler.passes.quantization.rounding import WeightRounding, descended
 from bmcompiler.passmanager import PassContext, run_pipeline
-from bmcompiler.quant import histogram_task as calibration_task
+from bmcompiler.quant import calibration as calibration_task
 
 RANDOM = np.random.default_rng(7)
 PATTERNS = RANDOM.standard_normal((4, 3 * 8 * 8))

@@ -19,8 +19,8 @@ from bmcompiler.cli.common import run
 from bmcompiler.files.carried import Carried
 from bmcompiler.parallel.task import InlinePool, P, R, Task
 from bmcompiler.passmanager import POOL, PassContext, run_pipeline
+from bmcompiler.quant.calibration import CountMagnitudes
 from bmcompiler.quant.histogram import Histogram
-from bmcompiler.quant.histogram_task import CountMagnitudes
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 ARRAYS = st.lists(st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=20), min_size=1, max_size=6)

@@ -70,12 +70,6 @@ from bmcompiler.backends.bm1880.bmkernel.matrix import (
     bmk1880_tpu_matrix_mac,
     bmk1880_tpu_matrix_mac_2,
 )
-from bmcompiler.backends.bm1880.bmkernel.sizes import (
-    bmk1880_tg_shape_to_size,
-    bmk1880_tl_shape_to_size,
-    bmk1880_tl_size,
-    shape_equal,
-)
 from bmcompiler.backends.bm1880.bmkernel.sync import (
     Op,
 )
@@ -92,11 +86,15 @@ from bmcompiler.backends.bm1880.bmkernel.system import (
     bmk1880_register,
     bmk1880_reset,
     bmk1880_set_stream,
+    bmk1880_tg_shape_to_size,
     bmk1880_tl_alloc,
     bmk1880_tl_alloc_bank,
     bmk1880_tl_free,
     bmk1880_tl_prealloc,
     bmk1880_tl_prealloc_align,
+    bmk1880_tl_shape_to_size,
+    bmk1880_tl_size,
+    shape_equal,
 )
 from bmcompiler.backends.bm1880.bmkernel.tensorops import (
     bmk1880_copy_param_t,

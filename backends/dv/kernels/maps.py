@@ -1,12 +1,16 @@
-"""Ops that are one run of a CONV command: convolution, poolings, element-wise addition."""
+"""Ops that are one run of a CONV command: convolution, poolings, element-wise addition.
+
+Windows of poolings beyond what a run takes, as poolings of poolings (dv.md 7).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import zip_longest
 from math import ceil, log2, prod
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +23,6 @@ from bmcompiler.backends.dv.driver.geometry import effective_kernel
 from bmcompiler.backends.dv.driver.structs import HALF_ONE, Activation, ConvEnable, Pool
 from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel, why_not
 from bmcompiler.backends.dv.kernels.filters import across_groups, filters_of, with_gaps
-from bmcompiler.backends.dv.kernels.large_windows import WindowStep, max_counts, max_steps, steps_of
 from bmcompiler.backends.dv.lowering.build import extent_of
 from bmcompiler.backends.dv.lowering.parts import Filters, Part
 from bmcompiler.codegen.kernels import is_constant
@@ -29,6 +32,68 @@ from bmcompiler.ops.layers import pool as ops_pool
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
+
+_LARGEST = CHIP.max_kernel_size
+
+
+class WindowStep(NamedTuple):
+    """Elements of a window along one axis, which lie side by side, and how many zeros follow the last of the map."""
+
+    window: int
+    zeros: int
+
+
+@cache
+def steps_of(size: int, exact: bool = False) -> tuple[WindowStep, ...] | None:
+    """Windows of at most 7 elements, one after the other, that reduce `size` elements to one; the fewest steps.
+
+    Args:
+        exact: without zeros, so that longer maps fall into windows of `size`. None where a prime factor is too large.
+    """
+    if size <= _LARGEST:
+        return (WindowStep(size, 0),)
+    found: list[tuple[WindowStep, ...]] = []
+    for window in range(_LARGEST, 1, -1):
+        rest = steps_of(-(-size // window), exact)
+        if rest is not None and not (exact and size % window):
+            found.append((WindowStep(window, -size % window), *rest))
+    return min(found, key=lambda chain: (len(chain), sum(step.zeros for step in chain)), default=None)
+
+
+_MOST = 12  # poolings in a row
+
+
+class WindowChain(NamedTuple):
+    """One max pooling along one axis: its elements and the padding before and after the map."""
+
+    size: int
+    before: int
+    after: int
+
+
+def max_steps(size: int, before: int, after: int, count: int) -> list[WindowChain] | None:
+    """`count` windows of at most 3 elements, each with stride 1 but the last, that reach as far as one of `size`.
+
+    None where so many windows of at least one element reach too far, or not far enough. A window never lies in padding
+    as a whole, so that what padding cuts off is seen by its neighbour.
+    """
+    reach, windows = size - 1, []
+    if not 0 <= reach <= 2 * count:
+        return None
+    for left in range(count, 0, -1):
+        part = -(-reach // left)
+        pads = min(before, part), min(after, part)
+        windows.append(WindowChain(part + 1, *pads))
+        reach, before, after = reach - part, before - pads[0], after - pads[1]
+    return windows if not before and not after else None
+
+
+def max_counts(down: int, across: int) -> int | None:
+    """How many poolings in a row make a window of that size; None where the device has no such windows."""
+    count = -(-(max(down, across) - 1) // 2)
+    fits = across - 1 >= count  # a window has 2 columns at least (dv.md 1.7), and may have one row
+    return count if fits and 1 <= count <= _MOST else None
+
 
 RISING = (Activation.NONE, Activation.TANH, Activation.SIGMOID, Activation.ELU, Activation.RELU6)
 """Activations that never fall: the largest of their results is the result of the largest. ReLU, see `rises`."""

@@ -1,8 +1,18 @@
-"""Timing, trace and race check of one BM1684X stage: the plugin `bmcompiler.analysis.profile.Analysis` of this chip."""
+"""Timing, trace and race check of one BM1684X stage: the plugin `bmcompiler.analysis.profile.Analysis` of this chip.
+
+Which bytes BM1684X commands read and write: the tensors the simulator itself makes of them, written down.
+
+Every command is bound to a chip whose memories note what they are asked for; nothing is executed. Both engines meet in
+local and in static memory; L2 and global memory are GDMA's alone, which runs its commands in order.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.asm import mnemonic
 from bmcompiler.backends.bm1684x.chip import CHIP
@@ -14,8 +24,45 @@ from bmcompiler.instructions.isa import Columns
 from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.bm168x.analysis import ChipAnalyzer
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, decode_stage
+from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
 from bmcompiler.runtime.simulator.bm1684x.cost import costs
-from bmcompiler.runtime.simulator.bm1684x.races import accesses
+from bmcompiler.runtime.simulator.bm1684x.gdma import gdma_step
+from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
+from bmcompiler.runtime.simulator.bm1684x.memories import Memories
+from bmcompiler.runtime.simulator.bm1684x.operands import Operands
+from bmcompiler.runtime.simulator.bm1684x.plan import COMMANDS, tiu_step
+from bmcompiler.runtime.simulator.memory import Tensor
+from bmcompiler.runtime.simulator.races import Accesses
+
+
+class _NotedOperands(Operands):
+    def tensor(self, name: str, *args: Any, **kwargs: Any) -> Tensor:
+        noted(self.memories.globals).operand(name)
+        return super().tensor(name, *args, **kwargs)
+
+    def static(self, name: str, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        offset = self.fields[f"{name}_addr"] - CHIP.static_window
+        noted(self.memories.globals).row(name, offset, count, dtype.itemsize)
+        return super().static(name, count, dtype)
+
+
+class _NotedTransfer(Transfer):
+    def tensor(self, side: str, *args: Any, **kwargs: Any) -> Tensor:
+        noted(self.memories.globals).operand(side)
+        return super().tensor(side, *args, **kwargs)
+
+
+_COMMANDS = replace(
+    COMMANDS,
+    tiu=lambda memories, fields, fast: tiu_step(_NotedOperands(memories, fields, fast)),
+    gdma=lambda memories, fields, moved: gdma_step(_NotedTransfer(memories, fields, moved)),
+)
+
+
+def accesses(decoded: DecodedStage) -> Accesses:
+    """See `stage_accesses`."""
+    memory = OnChip(CHIP.static_window, CHIP.static_size, "static memory")
+    return stage_accesses(decoded, CHIP, memory, lambda outside, local: Memories(outside, local=local), _COMMANDS)
 
 
 def decode(stage: Bm168xStage) -> DecodedStage:
