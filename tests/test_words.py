@@ -21,10 +21,14 @@ WORDS = {
 SENSES = {
     # word: rooms where it has the meaning of docs/glossary.md; what is meant elsewhere has another name
     "machine": ("backends/",),
+    "rule": ("backends/", "bmcompiler/target.py", "bmcompiler/codegen/kernels.py", "frontends/caffe/graph.py"),
+    "chain": ("backends/dv/", "runtime/simulator/dv/"),
 }
 """Words of our own that are easily taken for something else: an identifier of another room has none of them."""
 ELSEWHERE = {
     "machine": "memories (of a simulated chip), processor (of a host)",
+    "rule": "pattern (of a pass), decomposition, conversion (to integers), typing (of BMLang)",
+    "chain": "branch (of a network), line (of arithmetic)",
 }
 OWN = ("backends/bm", "backends/dv", "runtime/simulator/bm", "runtime/simulator/dv", "frontends/", "bmcompiler/bmnet/")
 """Rooms of a chip, a language or a vendor's interface: there, names are those of its documents."""

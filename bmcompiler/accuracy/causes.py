@@ -1,6 +1,6 @@
-"""Likely causes of a layer's error, as numbered rules; the first that holds is told.
+"""Likely causes of a layer's error, numbered; the first that holds is told.
 
-Every rule gives a sentence for people. Thresholds are chosen by what was seen on networks with known faults
+Each gives a sentence for people. Thresholds are chosen by what was seen on networks with known faults
 (tests/accuracy).
 """
 
@@ -30,8 +30,8 @@ def likely_cause(pair: Pair, row: LayerNumbers) -> str:
     """One phrase, "" where nothing stands out."""
     if row.codes is None:
         return ""
-    for rule in _RULES:
-        text = rule(pair, row)
+    for cause in _CAUSES:
+        text = cause(pair, row)
         if text:
             return text
     return ""
@@ -90,7 +90,7 @@ def _unused(pair: Pair, row: LayerNumbers) -> str:
     return ""
 
 
-_RULES: tuple[Callable[[Pair, LayerNumbers], str], ...] = (_clipped, _dead_channel, _spread, _zero_point, _unused)
+_CAUSES: tuple[Callable[[Pair, LayerNumbers], str], ...] = (_clipped, _dead_channel, _spread, _zero_point, _unused)
 
 
 def _range(row: LayerNumbers) -> float:

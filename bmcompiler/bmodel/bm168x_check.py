@@ -1,4 +1,4 @@
-"""The rules that a BM168x model keeps, checked when it is read and before it is written."""
+"""What holds in a BM168x model, checked when it is read and before it is written."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _SMALLEST = 2.0**-126  # scales and their reciprocals are normal float32 numbers
 _HOST = 2  # Bm168xTensor.memory of a tensor without device memory
 
 
-class _BrokenRuleError(ValueError):
-    """A rule that does not hold; the message is one clause."""
+class _BrokenError(ValueError):
+    """What does not hold; the message is one clause."""
 
 
 def _require(holds: bool, reason: str) -> None:
     if not holds:
-        raise _BrokenRuleError(reason)
+        raise _BrokenError(reason)
 
 
 def check_model(model: Bm168xModel, file: StrPath | None) -> None:
@@ -48,7 +48,7 @@ def check_model(model: Bm168xModel, file: StrPath | None) -> None:
             _require(bool(net.stages), f"net {net.name!r} has no stage")
             for index, stage in enumerate(net.stages):
                 _check_stage(f"net {net.name!r}, stage {index}", model, net, stage)
-    except _BrokenRuleError as error:
+    except _BrokenError as error:
         raise FileFormatError(str(error), file=file, remedy=DAMAGED) from None
 
 

@@ -1,4 +1,4 @@
-"""Pattern rewriting: small rules applied until none fires."""
+"""Pattern rewriting: patterns applied until none fires."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def apply_patterns(function: Function, patterns: Iterable[Pattern], max_rewrites
 
     Raises RuntimeError after `max_rewrites` rewrites: two patterns that undo each other are a bug of the compiler.
     """
-    rules = list(patterns)
+    tried = list(patterns)
     work = list(reversed(list(function.walk())))
     queued = set(work)
     rewriter = Rewriter()
@@ -91,8 +91,8 @@ def apply_patterns(function: Function, patterns: Iterable[Pattern], max_rewrites
         queued.discard(op)
         if op in rewriter.erased:
             continue
-        for rule in rules:
-            if not rule(op, rewriter):
+        for pattern in tried:
+            if not pattern(op, rewriter):
                 continue
             count += 1
             if count > max_rewrites:

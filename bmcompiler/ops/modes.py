@@ -15,7 +15,7 @@ from bmcompiler.numeric import arith, factors, quant_modes
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
 from bmcompiler.ops.base import Ints, attr
-from bmcompiler.ops.rules import BYTES, NARROW, Activated, need_dtype, need_same_dtype, need_shift
+from bmcompiler.ops.shared import BYTES, NARROW, Activated, need_dtype, need_same_dtype, need_shift
 
 _BIAS = {"": ("i16", "u16", "i32"), LOW: ("i16", "u16"), HIGH: ("i16", "u16", "i32", "f32")}
 _BIAS |= {ASYMMETRIC: _BIAS[HIGH], CHANNEL: ("i16", "i32", "f32")}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from bmcompiler.errors import UsageError
 from bmcompiler.frontends.bmlang.meanings.registry import Call
 from bmcompiler.frontends.bmlang.rows import Row
-from bmcompiler.frontends.bmlang.rules import ALL, CONDITIONS, Form, accepted, of_variant, results
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor
 from bmcompiler.frontends.bmlang.types import ActiveType, DataType, QCalMode
+from bmcompiler.frontends.bmlang.typings import ALL, CONDITIONS, Form, accepted, of_variant, results
 from bmcompiler.ir import Value
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def mode_of(row: Row, param: Any, outs: Sequence[Tensor | None] = ()) -> str:
 
 def need_chip(row: Row, chip: str) -> None:
     """Raise UsageError where a chip does not have the operator."""
-    if not row.rule(chip):
+    if not row.typing(chip):
         raise UsageError(f"{row.name} does not exist on {chip}")
 
 
@@ -111,7 +111,7 @@ def _results(
     row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], program: Program
 ) -> tuple[DataType, ...] | None:
     chosen = tuple(None if out is None else out.dtype for out in outs)
-    return results(row.rule(program.chip), variant(row, given, outs), _types(row, given), chosen, program.relaxed)
+    return results(row.typing(program.chip), variant(row, given, outs), _types(row, given), chosen, program.relaxed)
 
 
 def _named(row: Row, given: Mapping[str, Any], scalars: bool = True) -> Iterator[tuple[str, Tensor | Scalar]]:
@@ -129,7 +129,7 @@ def _named(row: Row, given: Mapping[str, Any], scalars: bool = True) -> Iterator
 def _constant_type(row: Row, tensor: Tensor | None, chip: str) -> tuple[DataType, ...]:
     if tensor is None or tensor.dtype is None:
         raise UsageError("tensor needs an element type and data")
-    if not accepted(row.rule(chip), "", (), (tensor.dtype,), False):
+    if not accepted(row.typing(chip), "", (), (tensor.dtype,), False):
         raise UsageError(f"tensor is {tensor.dtype.name}; allowed: {_alternatives(row, chip, '')}")
     return (tensor.dtype,)
 
@@ -143,7 +143,7 @@ def make_constant(tensor: Tensor) -> None:
 
 # -- element types -----------------------------------------------------------------------------------------------------
 def _alternatives(row: Row, chip: str, of: str) -> str:
-    return "; ".join(map(str, of_variant(row.rule(chip), of)))
+    return "; ".join(map(str, of_variant(row.typing(chip), of)))
 
 
 def _refusal(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], program: Program) -> str:
@@ -151,8 +151,8 @@ def _refusal(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], 
     named = [(name, each.dtype) for name, each in _named(row, given)]
     named += [(p.name, None if out is None else out.dtype) for p, out in zip(_repeated(row, outs), outs)]
     of = variant(row, given, outs)
-    forms = of_variant(row.rule(program.chip), of)
-    numbers = sorted({count for form in forms for count in range(1, 9) if form.slots(count, len(outs))[0]})
+    forms = of_variant(row.typing(program.chip), of)
+    numbers = sorted({count for form in forms for count in range(1, 9) if form.places(count, len(outs))[0]})
     given_count = len(named) - len(outs)
     if given_count not in numbers and numbers and numbers[-1] < 8:
         return f"takes {' or '.join(map(str, numbers))} tensors, got {given_count}"
@@ -177,7 +177,7 @@ def _repeated(row: Row, outs: Sequence[Tensor | None]) -> list[Any]:
 
 def _first_wrong(form: Form, dtypes: Sequence[DataType | None], outputs: int) -> int:
     """Index of the first type that does not fit the slots of a form; their number where all do."""
-    taken, given = form.slots(len(dtypes) - outputs, outputs)
+    taken, given = form.places(len(dtypes) - outputs, outputs)
     labels: dict[str, DataType] = {}
     for index, dtype in enumerate(dtypes):
         slot = (*taken, *given)[index] if index < len(taken) + len(given) else None

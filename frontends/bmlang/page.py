@@ -44,9 +44,9 @@ def _entry(row: Row) -> str:
 
 def _lines(row: Row) -> Iterator[str]:
     yield f"`{row.name}`({', '.join(map(_parameter, row.parameters))})"
-    rules = [row.rule(chip) for chip in CHIPS]
-    for chips, rule in ((" and ".join(CHIPS), rules[0]),) if rules[0] == rules[1] else zip(CHIPS, rules):
-        types = "; ".join(f"{_variants(form.variants)}`{form}`" for form in row.forms(chips.split()[-1]) if rule)
+    typings = [row.typing(chip) for chip in CHIPS]
+    for chips, typing in ((" and ".join(CHIPS), typings[0]),) if typings[0] == typings[1] else zip(CHIPS, typings):
+        types = "; ".join(f"{_variants(form.variants)}`{form}`" for form in row.forms(chips.split()[-1]) if typing)
         yield f"{chips}: {types or 'does not exist'}"
     notes = [{"L": "local", "G": "global"}.get(row.local, f"limited: local where {row.local}")]
     if row.broadcast in _BROADCAST:

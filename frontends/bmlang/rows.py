@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from bmcompiler.frontends.bmlang import types
-from bmcompiler.frontends.bmlang.rules import Form, forms
+from bmcompiler.frontends.bmlang.typings import Form, forms
 
 CHIPS = ("BM1682", "BM1684")
 _DEFAULTS: dict[str, Any] = {
@@ -76,7 +76,7 @@ class Row:
 
     Attributes:
         signature: the vendor's parameters in the vendor's order, as "KIND NAME" or "KIND NAME=DEFAULT".
-        bm1682, bm1684: which element types the chip takes, see `rules`.
+        bm1682, bm1684: which element types the chip takes, see `typings`.
         local: "L", "G", or the condition under which a limited local operator is local (bmlang.md 5).
         broadcast: "" for equal shapes, "both", "second" (the second operand only), "leading" (leading axes of the
             mask), "any" where shapes follow a rule of the operator.
@@ -119,13 +119,13 @@ class Row:
         """Its inputs with element types: tensors and scalars."""
         return tuple(p for p in self.parameters if p.kind in ("T", "Ts", "S"))
 
-    def rule(self, chip: str) -> str:
+    def typing(self, chip: str) -> str:
         """Element types on a chip; empty where it does not have the operator."""
         return {"BM1682": self.bm1682, "BM1684": self.bm1684}[chip]
 
     def forms(self, chip: str) -> tuple[Form, ...]:
         """The same, taken apart."""
-        return forms(self.rule(chip))
+        return forms(self.typing(chip))
 
     @property
     def locality(self) -> Locality:

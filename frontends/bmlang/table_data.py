@@ -12,9 +12,9 @@ _ORDER = "its order depends on values, which the chip's instructions do not look
 _TILE_LOCAL = "reps[1] == 1"
 
 
-def _with(parameters: int, rule: str) -> str:
-    """A rule of one tensor with so many INT32 tensors of parameters behind it."""
-    ins, outs = rule.split(" -> ")
+def _with(parameters: int, typing: str) -> str:
+    """A typing of one tensor with so many INT32 tensors of parameters behind it."""
+    ins, outs = typing.split(" -> ")
     return f"{ins}{' I32' * parameters} -> {outs}"
 
 

@@ -61,24 +61,24 @@ class JoinSiblings(TargetPatternPass):
             return False
         ordered = [each for each in op.parent.ops if isinstance(each, Conv) and each in alike]
         siblings = sorted(ordered, key=lambda each: -each.type.shape[1])  # what begins at lane 0 is sliced fastest
-        chains = _chains(siblings)
+        branches = _branches(siblings)
         total = sum(each.type.shape[1] for each in siblings)
         weight = without_numbers(op.weight, (total, *op.weight.shape[1:]))
         bias = None if op.bias is None else without_numbers(op.bias, (total,))
-        old = [each for chain in chains for each in chain]
+        old = [each for branch in branches for each in branch]
         least = self.target.loading_cycles(weight.type.nbytes)
-        if cycles_saved(self.target, old, _joined(chains, weight, bias)) <= least:
+        if cycles_saved(self.target, old, _joined(branches, weight, bias)) <= least:
             return False
         first = ordered[0]
         kernel = self._stacked([each.weight for each in siblings], first, rewriter, "weight")
         vector = None if op.bias is None else self._stacked([each.bias for each in siblings], first, rewriter, "bias")
-        made = _joined(chains, kernel, vector)
+        made = _joined(branches, kernel, vector)
         self.seen.add(made[0].result)
         for new in made:
             rewriter.insert_before(first, new)
-        _name(chains, made)
-        for chain, part in zip(chains, made[len(chains[0]) :]):
-            rewriter.replace(chain[-1], part.results)
+        _name(branches, made)
+        for branch, part in zip(branches, made[len(branches[0]) :]):
+            rewriter.replace(branch[-1], part.results)
         return True
 
     def _is_plain(self, op: Conv) -> bool:
@@ -102,35 +102,35 @@ def _kind(op: TensorOp) -> Hashable:
     return op.name, declared(op), shapes, op.type.dtype, op.type.quant
 
 
-def _chains(siblings: Sequence[Conv]) -> list[list[TensorOp]]:
+def _branches(siblings: Sequence[Conv]) -> list[list[TensorOp]]:
     """Each convolution with the functions behind it that all of them have."""
-    chains: list[list[TensorOp]] = [[each] for each in siblings]
+    branches: list[list[TensorOp]] = [[each] for each in siblings]
     for functions in zip(*map(functions_behind, siblings)):
         if any(len(each.operands) > 1 or _kind(each) != _kind(functions[0]) for each in functions):
             break
-        for chain, each in zip(chains, functions):
-            chain.append(each)
-    return chains
+        for branch, each in zip(branches, functions):
+            branch.append(each)
+    return branches
 
 
-def _joined(chains: Sequence[Sequence[TensorOp]], weight: Value, bias: Value | None) -> list[TensorOp]:
-    """The convolution, the functions behind it and a slice for each chain, in no block."""
-    conv, *functions = chains[0]
+def _joined(branches: Sequence[Sequence[TensorOp]], weight: Value, bias: Value | None) -> list[TensorOp]:
+    """The convolution, the functions behind it and a slice for each branch, in no block."""
+    conv, *functions = branches[0]
     made: list[TensorOp] = [rebuild(conv, [conv.operands[0], weight, *([] if bias is None else [bias])])]
     for function in functions:
         made.append(rebuild(function, [made[-1].result]))
     joined, first = made[-1].result, 0
-    for chain in chains:
-        n, channels, h, w = chain[-1].type.shape
+    for branch in branches:
+        n, channels, h, w = branch[-1].type.shape
         bounds = {"starts": (0, first, 0, 0), "ends": (n, first + channels, h, w), "steps": (1, 1, 1, 1)}
         made.append(make("slice", [joined], bounds))
         first += channels
     return made
 
 
-def _name(chains: Sequence[Sequence[TensorOp]], made: Sequence[TensorOp]) -> None:
-    """Let the new ops stand for those of the chains: together for each step of them, a slice for the end of each."""
-    for new, old in zip(made, zip(*chains)):
+def _name(branches: Sequence[Sequence[TensorOp]], made: Sequence[TensorOp]) -> None:
+    """Let the new ops stand for those of the branches: together for each step of them, a slice for the end of each."""
+    for new, old in zip(made, zip(*branches)):
         inherit(new, *old).attributes.pop(TENSOR_NAME, None)
-    for new, chain in zip(made[len(chains[0]) :], chains):
-        inherit(new, chain[-1])
+    for new, branch in zip(made[len(branches[0]) :], branches):
+        inherit(new, branch[-1])

@@ -62,9 +62,9 @@ class ChannelScales:
         """The numbers of the factors of channels; 0 for those that stay."""
         return np.array([self._root(int(k)) for k in ids], np.intp)
 
-    # -- rules ---------------------------------------------------------------------------------------------------------
+    # -- ops that pass channels on -------------------------------------------------------------------------------------
     def _visit(self, op: Operation) -> bool:
-        """Whether a rule knows the op; then its channels are known."""
+        """Whether the op is known; then its channels are known."""
         name = op.short_name
         if not all(value.dtype == "f32" for value in (*op.operands, *op.results)):
             return False
@@ -75,12 +75,12 @@ class ChannelScales:
         data = [value for value in op.operands if not is_weight(value)]
         if (isinstance(op, TensorOp) and op.homogeneous) or (isinstance(op, Pad) and not op.value):
             return len(data) == 1 and self._same(data[0], op.results[0])
-        rules: Mapping[str, Callable[[Operation], bool]] = {
+        passing: Mapping[str, Callable[[Operation], bool]] = {
             "add": self._sum, "sub": self._sum, "mul": self._gate, "concat": self._concat, "reduce": self._mean,
             "reshape": self._reshape, "permute": self._permute,
         }  # fmt: skip
-        rule = rules.get(name)
-        return rule is not None and rule(op)
+        passes = passing.get(name)
+        return passes is not None and passes(op)
 
     def _layer(self, op: Operation) -> bool:
         weight = self.constant(op.operands[1])

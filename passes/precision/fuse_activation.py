@@ -9,7 +9,7 @@ from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Clip, Relu
-from bmcompiler.ops.rules import Activated
+from bmcompiler.ops.shared import Activated
 from bmcompiler.passes.rewriting import activates, inherit, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason

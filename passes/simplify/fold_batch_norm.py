@@ -243,13 +243,13 @@ class FoldBatchNorm(PatternPass):
             weight=_times(heavy, weight, factor),
             bias=None if bias is None else bias * factor,
         )
-        chain = [scaled]
+        moved = [scaled]
         for move in reversed(moves):
-            chain.append(rebuild(move, [chain[-1].result]))
-        for fresh in chain:
+            moved.append(rebuild(move, [moved[-1].result]))
+        for fresh in moved:
             fresh.attributes.pop(TENSOR_NAME, None)  # what the source calls so is not scaled
             rewriter.insert_before(op, fresh)
-        rewriter.replace_with(op, inherit(rebuild(product, [chain[-1].result, product.right]), product, op))
+        rewriter.replace_with(op, inherit(rebuild(product, [moved[-1].result, product.right]), product, op))
         return True
 
 

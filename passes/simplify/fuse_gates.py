@@ -14,7 +14,7 @@ from bmcompiler.ops.elements.elementwise import Div, Mul, Pow
 from bmcompiler.ops.elements.functions import Erf
 from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.passes.rewriting import PatternPass, PatternTable, make, on, sole
-from bmcompiler.passes.simplify.chains import ArithmeticPatterns, become, closed
+from bmcompiler.passes.simplify.formulas import ArithmeticPatterns, become, closed
 
 _CUBIC = 0.044715
 """Coefficient of the tanh form of GELU (Hendrycks and Gimpel, arXiv 1606.08415)."""
@@ -49,7 +49,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
     # -- rules 1 to 3: quotients -------------------------------------------------------------------------------------
     def one_plus_exp(self, value: Value) -> tuple[Value, list[TensorOp]] | None:
         """(z, ops) when value = 1 + exp(z)."""
-        line = self.chain(value)
+        line = self.line_of(value)
         exp = sole(line.source, Exp)
         if exp is None or not line.ops or (line.factor, line.offset) != (1.0, 1.0):
             return None
@@ -60,7 +60,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
         bottom = self.one_plus_exp(op.operands[1])
         if bottom is None:
             return False
-        inner = self.chain(bottom[0])
+        inner = self.line_of(bottom[0])
         ops = [op, *bottom[1], *inner.ops]
         if inner.offset != 0 or not closed(op, ops):
             return False
@@ -73,7 +73,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
     def reciprocal(self, op: Pow, rewriter: Rewriter) -> bool:
         """Rule 1, (1 + exp(-x)) ** -1."""
         bottom = self.one_plus_exp(op.operands[0]) if self.uniform(op.operands[1]) == -1.0 else None
-        inner = self.chain(bottom[0]) if bottom is not None else None
+        inner = self.line_of(bottom[0]) if bottom is not None else None
         if bottom is None or inner is None or (inner.factor, inner.offset) != (-1.0, 0.0):
             return False
         ops = [op, *bottom[1], *inner.ops]
@@ -106,7 +106,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
 
     def bent(self, value: Value, x: Value) -> _Gate | None:
         """The factor that makes an activation of `x`."""
-        line = self.chain(value)
+        line = self.line_of(value)
         curve = sole(line.source, Sigmoid, Tanh, Erf)
         if curve is None:
             return None
@@ -132,7 +132,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
     def plain_gate(self, curve: TensorOp, x: Value, factor: float, ops: list[TensorOp]) -> _Gate | None:
         """Rules 3 and 4."""
         if isinstance(curve, Sigmoid):
-            inner = self.chain(curve.operands[0])
+            inner = self.line_of(curve.operands[0])
             if inner.source is not x or inner.offset != 0:
                 return None
             return _Gate("swish", {"alpha": inner.factor}, factor, [*ops, *inner.ops])

@@ -22,7 +22,7 @@ from bmcompiler.passes.rewriting import (
     producer,
     sole,
 )
-from bmcompiler.passes.simplify.chains import become, closed
+from bmcompiler.passes.simplify.formulas import become, closed
 
 if TYPE_CHECKING:
     import numpy as np

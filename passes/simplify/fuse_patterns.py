@@ -24,7 +24,7 @@ from bmcompiler.passes.rewriting import (
     producer,
     sole,
 )
-from bmcompiler.passes.simplify.chains import ArithmeticPatterns, Chain, become
+from bmcompiler.passes.simplify.formulas import ArithmeticPatterns, Line, become
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,22 +83,22 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
         return become(op, make("clip", before.operands, limits), [before, op], rewriter)
 
     # -- rules 3 and 4 -----------------------------------------------------------------------------------------------
-    def ramp(self, value: Value, *, top: bool = False) -> Chain | None:
+    def ramp(self, value: Value, *, top: bool = False) -> Line | None:
         """`value` as a clipped straight line: clip(factor * source + offset, 0, 1), None when it is anything else."""
-        outer = self.chain(value, top=top)
+        outer = self.line_of(value, top=top)
         middle = producer(outer.source, Clip, HardSigmoid)
         if middle is None or (outer.source is not value and len(outer.source.uses) != 1):
             return None
         if isinstance(middle, HardSigmoid):
             if outer.ops:
                 return None
-            return Chain(middle.operands[0], middle.alpha, middle.beta, [middle])
+            return Line(middle.operands[0], middle.alpha, middle.beta, [middle])
         ends = sorted(outer.factor * limit + outer.offset for limit in _limits(middle))
-        inner = self.chain(middle.operands[0])
+        inner = self.line_of(middle.operands[0])
         if not (_close(ends[0], 0.0) and _close(ends[1], 1.0)) or outer.factor <= 0 or inner.offset == 0:
             return None
         factor, offset = outer.factor * inner.factor, outer.factor * inner.offset + outer.offset
-        return Chain(inner.source, factor, offset, [*outer.ops, middle, *inner.ops])
+        return Line(inner.source, factor, offset, [*outer.ops, middle, *inner.ops])
 
     def hard_sigmoid(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3."""
@@ -110,17 +110,17 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
 
     def hard_swish(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 4."""
-        outer = self.chain(op.result, top=True)
+        outer = self.line_of(op.result, top=True)
         product = producer(outer.source, Mul)
         if product is None or outer.offset or (outer.ops and len(product.result.uses) != 1):
             return False
         for straight, bent in (product.operands, product.operands[::-1]):
-            line, clip = self.chain(straight), sole(bent, Clip, HardSigmoid)
+            line, clip = self.line_of(straight), sole(bent, Clip, HardSigmoid)
             if clip is None or line.offset:
                 continue
-            inner = self.chain(clip.operands[0])
+            inner = self.line_of(clip.operands[0])
             if isinstance(clip, HardSigmoid):
-                inner = Chain(clip.operands[0], clip.alpha, clip.beta)
+                inner = Line(clip.operands[0], clip.alpha, clip.beta)
             limits = (0.0, 1.0) if isinstance(clip, HardSigmoid) else _limits(clip)
             total = outer.factor * line.factor
             shape = (limits[0], total * limits[1], total * inner.factor, total * inner.offset)
@@ -133,7 +133,7 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
     def leaky_max(self, op: Max, rewriter: Rewriter) -> bool:
         """Rule 5, max(x, slope * x)."""
         for x, line in (op.operands, op.operands[::-1]):
-            found = self.chain(line)
+            found = self.line_of(line)
             if found.ops and found.source is x and found.offset == 0 and 0 <= found.factor <= 1:
                 fresh = make("leaky_relu", [x], {"slope": found.factor})
                 return become(op, fresh, [op, *found.ops], rewriter)
@@ -174,7 +174,7 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
         if isinstance(op, Clip):
             return (op.operands[0], np.ones(()), [op]) if _limits(op) == (-math.inf, 0.0) else None
         if isinstance(op, Relu):
-            inner = self.chain(op.operands[0])
+            inner = self.line_of(op.operands[0])
             negated = bool(inner.ops) and (inner.factor, inner.offset) == (-1.0, 0.0)
             return (inner.source, -np.ones(()), [op, *inner.ops]) if negated else None
         if isinstance(op, Sub):

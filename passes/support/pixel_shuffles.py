@@ -59,7 +59,7 @@ class PixelShuffles(TargetPatternPass):
         n, down, across, h, w, c = shape
         if op.type.shape != (n, c, h * down, w * across):
             return False
-        made = _chain(
+        made = _in_a_row(
             first.operands[0],
             ("reshape", {"shape": (n, down * across, h * w, c)}),
             ("permute", {"order": (0, 1, 3, 2)}),
@@ -69,7 +69,7 @@ class PixelShuffles(TargetPatternPass):
         return self._put(op, made, (first, between, second), rewriter)
 
     def _put(self, op: Reshape, made: list[TensorOp], old: tuple[TensorOp, ...], rewriter: Rewriter) -> bool:
-        """Replace the last of a chain; False where its last op or the target does not fit."""
+        """Replace the last of ops in a row; False where its last op or the target does not fit."""
         if made[-1].type != op.type or any(unsupported_reason(self.target, each) is not None for each in made):
             for each in made:
                 each.drop_operands()
@@ -100,11 +100,11 @@ class PixelShuffles(TargetPatternPass):
             ("reshape", {"shape": x.shape}),
         )
         interleave = ("interleave", {"channels": channels, "scale": (down, across)})
-        made = _chain(x, *(blocks_first if last and channels > 1 else ()), interleave)
+        made = _in_a_row(x, *(blocks_first if last and channels > 1 else ()), interleave)
         return self._put(op, made, (split, permute), rewriter)
 
 
-def _chain(x: Value, *steps: tuple[str, dict[str, Any]]) -> list[TensorOp]:
+def _in_a_row(x: Value, *steps: tuple[str, dict[str, Any]]) -> list[TensorOp]:
     """Ops of which each reads the result of the one before."""
     made: list[TensorOp] = []
     for name, attributes in steps:

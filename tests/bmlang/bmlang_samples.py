@@ -28,9 +28,9 @@ from bmcompiler.bmlang import (
     register_cpu_function,
 )
 from bmcompiler.frontends.bmlang.rows import Row
-from bmcompiler.frontends.bmlang.rules import ALL
 from bmcompiler.frontends.bmlang.table import TABLE
 from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.typings import ALL
 
 SHAPE = (2, 3, 4, 6)
 MODES = {

@@ -27,8 +27,8 @@ from bmcompiler.bmlang import (
     SelectType,
     Tensor,
 )
-from bmcompiler.frontends.bmlang.rules import ALL, Q8, Q16, accepted
 from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.typings import ALL, Q8, Q16, accepted
 
 CHIP = "BM1684"
 MOST = 20_000
@@ -73,8 +73,8 @@ class Writer:
 
     def result(self, name: str, ins: list[DataType], variant: str = "") -> DataType | None:
         """A type that the operator may give."""
-        rule = TABLE[name].rule(CHIP)
-        fits = [dtype for dtype in self.dtypes if accepted(rule, variant, tuple(ins), (dtype,), False)]
+        typing = TABLE[name].typing(CHIP)
+        fits = [dtype for dtype in self.dtypes if accepted(typing, variant, tuple(ins), (dtype,), False)]
         return self.pick(fits) if fits else None
 
     def program(self, steps: int) -> list[Tensor]:

@@ -29,7 +29,7 @@ from bmcompiler.bmlang import (
     UserCpuParam,
 )
 from bmcompiler.errors import BMError, UsageError
-from bmcompiler.frontends.bmlang.rules import accepted
+from bmcompiler.frontends.bmlang.typings import accepted
 
 NUMBERS = (None, True, "x", -1, 0, 1 << 31, -(1 << 100), 0.5, float("nan"), float("inf"), 1e300, 1j, np.array([[0.0]]))
 LISTS = ((), [None], [-1] * 4, [1 << 40] * 4, [1] * 40, [0.5] * 4, [[1]] * 4, {"a": 1}, iter([1]), object(), print)
@@ -54,8 +54,8 @@ def valid(name: str) -> dict[str, Any]:
     row, rng = TABLE[name], np.random.default_rng(3)
     if name == "constdata":
         return {}
-    rule, variant = row.rule("BM1684"), variants(row)[0]
-    ins, outs = next((i, o) for i, o in combinations(row) if accepted(rule, variant, i, o, False))
+    typing, variant = row.typing("BM1684"), variants(row)[0]
+    ins, outs = next((i, o) for i, o in combinations(row) if accepted(typing, variant, i, o, False))
     return arguments(row, ins, outs, variant, rng)
 
 

@@ -12,8 +12,8 @@ from bmlang_samples import Types, arguments, call, combinations, variants
 
 from bmcompiler import bmlang
 from bmcompiler.bmlang import BOTH, COMPUTE_CPU, INT16, INT32, TABLE, Arithmetic, Compilation, Tensor
-from bmcompiler.frontends.bmlang.rules import accepted
 from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.typings import accepted
 
 NAMES = [name for name in TABLE if name != "constdata"]
 ON_THE_HOST = {row.name for row in TABLE.values() if row.host}
@@ -24,12 +24,12 @@ Case = tuple[str, Types, Types]
 
 def cases(name: str) -> list[Case]:
     row = TABLE[name]
-    rule = row.rule("BM1684")
+    typing = row.typing("BM1684")
     return [
         (variant, ins, outs)
         for variant in variants(row)
         for ins, outs in combinations(row)
-        if accepted(rule, variant, ins, outs, False)
+        if accepted(typing, variant, ins, outs, False)
     ]
 
 

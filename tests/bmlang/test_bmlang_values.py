@@ -12,7 +12,7 @@ from oracle import expected
 from bmcompiler import bmlang
 from bmcompiler.bmlang import COMPUTE_CPU, TABLE, DataType, Tensor
 from bmcompiler.frontends.bmlang.rows import CHIPS
-from bmcompiler.frontends.bmlang.rules import accepted
+from bmcompiler.frontends.bmlang.typings import accepted
 
 NAMES = [name for name in TABLE if name != "constdata"]
 
@@ -47,7 +47,7 @@ def test_results_are_those_of_plain_loops(name: str, chip: str) -> None:
     with bmlang.init(COMPUTE_CPU, chip):
         for variant in variants(row):
             for ins, outs in combinations(row):
-                if not accepted(row.rule(chip), variant, ins, outs, False):
+                if not accepted(row.typing(chip), variant, ins, outs, False):
                     continue
                 seed += 1
                 check(name, arguments(row, ins, outs, variant, np.random.default_rng(seed)), outs)

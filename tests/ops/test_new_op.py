@@ -21,7 +21,7 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.elements.activation import FloatUnary
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.places.shape import Moving
-from bmcompiler.ops.rules import need_float, need_same_dtype
+from bmcompiler.ops.shared import need_float, need_same_dtype
 from bmcompiler.passes.layout.band_forms import band_form
 from bmcompiler.passmanager import run_pipeline
 from bmcompiler.quant.rebatch import rebatch

@@ -34,8 +34,8 @@ from bmcompiler.bmlang import (
     ReduceParam,
     Tensor,
 )
-from bmcompiler.frontends.bmlang.rules import accepted
 from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.typings import accepted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "bmlang"))
 

@@ -27,7 +27,7 @@ from bmcompiler.numeric import arith
 from bmcompiler.numeric.factors import OFFSETS
 from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.ops.modes import corrected_bias
-from bmcompiler.ops.rules import largest
+from bmcompiler.ops.shared import largest
 
 KINDS = {
     "i8": (Precision.INT8, True),

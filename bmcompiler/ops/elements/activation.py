@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import along_axis, need_axis, need_dtype, need_float, need_same_dtype, need_shift, plain
+from bmcompiler.ops.shared import along_axis, need_axis, need_dtype, need_float, need_same_dtype, need_shift, plain
 
 
 class FloatUnary(TensorOp):

@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import (
+from bmcompiler.ops.shared import (
     ARITHMETIC,
     Activated,
     activated,

@@ -10,7 +10,7 @@ from bmcompiler.ir import DTYPES, TensorType
 from bmcompiler.numeric.special import erf
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elements.activation import FloatUnary, NumberUnary
-from bmcompiler.ops.rules import need_float
+from bmcompiler.ops.shared import need_float
 
 
 @tensorop("sin")

@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.numeric.special import erf
 from bmcompiler.ops.base import Axis, attr, tensorop
 from bmcompiler.ops.elements.activation import FloatUnary
-from bmcompiler.ops.rules import need_axis, widened
+from bmcompiler.ops.shared import need_axis, widened
 
 
 def _expm1_below(x: Any) -> Any:

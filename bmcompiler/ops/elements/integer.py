@@ -16,7 +16,7 @@ from bmcompiler.ir.types import DTYPES, numpy_dtype
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Axis, Ints, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.elements.elementwise import Binary
-from bmcompiler.ops.rules import (
+from bmcompiler.ops.shared import (
     ARITHMETIC,
     BYTES,
     broadcast_shape,

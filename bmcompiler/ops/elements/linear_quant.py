@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.ops.base import Axis, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.rules import NARROW, along_axis, need_axis, need_dtype, need_float
+from bmcompiler.ops.shared import NARROW, along_axis, need_axis, need_dtype, need_float
 
 
 @tensorop("quantize")

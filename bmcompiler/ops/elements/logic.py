@@ -11,7 +11,7 @@ from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elements.elementwise import Binary
-from bmcompiler.ops.rules import (
+from bmcompiler.ops.shared import (
     ARITHMETIC,
     MAX_SHIFT,
     broadcast_shape,

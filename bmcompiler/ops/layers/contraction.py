@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop, variadic_operand
-from bmcompiler.ops.rules import need_axis, need_float, need_same_dtype, widened
+from bmcompiler.ops.shared import need_axis, need_float, need_same_dtype, widened
 
 
 @tensorop("einsum")

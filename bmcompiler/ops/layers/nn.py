@@ -15,7 +15,7 @@ from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.modes import Products, check_quantized, requantize_products
-from bmcompiler.ops.rules import activated, broadcast_shape, need_activation, widened
+from bmcompiler.ops.shared import activated, broadcast_shape, need_activation, widened
 
 _COLUMN_VALUES = 1 << 20
 """Gathered input values per matrix product: 4 MB, large enough for BLAS and small enough for the caches."""

@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Axes, Axis, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.rules import (
+from bmcompiler.ops.shared import (
     along_axis,
     check_products,
     holding,

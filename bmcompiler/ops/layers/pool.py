@@ -10,7 +10,7 @@ from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
 from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.layers.nn import window_count
-from bmcompiler.ops.rules import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened
+from bmcompiler.ops.shared import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened
 
 
 class Pool(TensorOp):

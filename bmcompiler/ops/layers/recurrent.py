@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Floats, Ints, Strs, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.rules import need_float, need_same_dtype
+from bmcompiler.ops.shared import need_float, need_same_dtype
 
 # name -> function of (x, alpha, beta), with the defaults of alpha and beta
 ACTIVATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], float, float]] = {

@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
 from bmcompiler.ops.base import Axes, Axis, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import ARITHMETIC, need_axis, need_dtype, need_number, need_same_dtype
+from bmcompiler.ops.shared import ARITHMETIC, need_axis, need_dtype, need_number, need_same_dtype
 
 
 def _log_sum_exp(x: Any, **axes: Any) -> Any:

@@ -11,7 +11,7 @@ from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Pair, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.layers.pool import MaxWindows
-from bmcompiler.ops.rules import need_float
+from bmcompiler.ops.shared import need_float
 
 
 @tensorop("max_pool_mask")

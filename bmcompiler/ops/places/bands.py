@@ -14,7 +14,7 @@ from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elements.linear_quant import need_single_scale, quantized
 from bmcompiler.ops.places.shape import Moving
-from bmcompiler.ops.rules import need_float
+from bmcompiler.ops.shared import need_float
 
 
 class _ToBands(TensorOp):

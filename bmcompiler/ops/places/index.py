@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import need_axis, need_dtype, need_same_dtype
+from bmcompiler.ops.shared import need_axis, need_dtype, need_same_dtype
 
 INDEX = ("i32", "i64")
 

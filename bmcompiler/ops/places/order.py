@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import need_axis, need_float, need_number, plain
+from bmcompiler.ops.shared import need_axis, need_float, need_number, plain
 
 _CUMULATE = {"sum": (np.add, 0), "prod": (np.multiply, 1)}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Floats, Ints, Pair, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import need_float, need_length, widened
+from bmcompiler.ops.shared import need_float, need_length, widened
 
 # result position -> source position: (positions, scale, source length, result length, region of interest)
 _Place = Callable[[Any, float, int, int, "tuple[float, float]"], Any]

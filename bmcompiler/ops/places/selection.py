@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import need_float, need_same_dtype
+from bmcompiler.ops.shared import need_float, need_same_dtype
 
 
 class Padded(TensorOp):

@@ -20,7 +20,7 @@ from bmcompiler.ops.base import (
     tensorop,
     variadic_operand,
 )
-from bmcompiler.ops.rules import need_axis, need_length, need_same_dtype
+from bmcompiler.ops.shared import need_axis, need_length, need_same_dtype
 
 _PAD_MODES = ("constant", "reflect", "edge", "symmetric")
 

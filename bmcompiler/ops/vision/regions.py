@@ -9,7 +9,7 @@ import numpy as np
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.base import Floats, Pair, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.rules import need_float, need_same_dtype
+from bmcompiler.ops.shared import need_float, need_same_dtype
 from bmcompiler.ops.vision.detection import greedy_suppression
 
 

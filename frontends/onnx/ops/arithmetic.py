@@ -16,7 +16,7 @@ def wrapping(x: Value) -> dict[str, bool]:
     return {"wrap": True} if x.type.is_integer else {}
 
 
-def _chain(op: str) -> Converter:
+def _folded(op: str) -> Converter:
     """op(op(a, b), c)...; one input alone passes through."""
 
     def convert(node: Node, b: Builder) -> Value:
@@ -29,7 +29,7 @@ def _chain(op: str) -> Converter:
 
 
 for _type, _op in (("Sum", "add"), ("Max", "max"), ("Min", "min")):
-    onnx_op(_type)(_chain(_op))
+    onnx_op(_type)(_folded(_op))
 
 
 @onnx_op("Add", "Sub", "Mul")
@@ -53,7 +53,7 @@ def modulo(node: Node, b: Builder) -> Value:
 
 @onnx_op("Mean")
 def mean(node: Node, b: Builder) -> Value:
-    total = _chain("add")(node, b)
+    total = _folded("add")(node, b)
     assert isinstance(total, Value)
     if len(node) == 1:
         return total

@@ -13,7 +13,7 @@ from bmcompiler.ir import Value
 from bmcompiler.ir.keys import WEIGHT_SHIFT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution, Matmul
-from bmcompiler.ops.rules import Activated
+from bmcompiler.ops.shared import Activated
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.formulas import Linear, linear, product_threshold

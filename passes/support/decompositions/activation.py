@@ -5,7 +5,7 @@ from __future__ import annotations
 from bmcompiler.ir import Value
 from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
-from bmcompiler.ops.rules import Activated
+from bmcompiler.ops.shared import Activated
 from bmcompiler.passes.rewriting import activates
 from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 

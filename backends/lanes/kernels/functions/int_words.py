@@ -15,7 +15,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Relu
 from bmcompiler.ops.elements.elementwise import Add, Mul, Sub
 from bmcompiler.ops.elements.integer import AddShift, AddsShift, MacShift, MulShift, MulsShift, RoundRshift, SubShift
-from bmcompiler.ops.rules import ARITHMETIC
+from bmcompiler.ops.shared import ARITHMETIC
 from bmcompiler.target import rule
 
 Span = tuple[int, int]

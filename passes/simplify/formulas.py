@@ -17,7 +17,7 @@ _HIGHEST = 4
 
 
 @dataclass
-class Chain:
+class Line:
     """value = factor * source + offset (numbers), through `ops`."""
 
     source: Value
@@ -36,11 +36,11 @@ class Product:
 
 
 class ArithmeticPatterns(Patterns):
-    """Rules that look through arithmetic with numbers. What is inside a formula has no reader outside of it."""
+    """Patterns that look through arithmetic with numbers. What is inside a formula has no reader outside of it."""
 
-    def chain(self, value: Value, *, top: bool = False) -> Chain:
+    def line_of(self, value: Value, *, top: bool = False) -> Line:
         """How `value` follows from the source of its arithmetic with single numbers. Stops at values read elsewhere."""
-        found = Chain(value)
+        found = Line(value)
         while True:
             at_top = top and not found.ops
             op = producer(found.source, *_ARITHMETIC) if at_top else sole(found.source, *_ARITHMETIC)

@@ -1,10 +1,10 @@
 """The element types that an operator takes on a chip: a little notation, and what it means.
 
-A rule is a list of forms separated by ";". A form names a set for every tensor and scalar in, "->", and every tensor
+A typing is a list of forms separated by ";". A form names a set for every tensor and scalar in, "->", and every tensor
 out: `Q Q -> Q`. Sets are F32, I32, Q8 (INT8, UINT8), Q16 (INT16, UINT16), Q (both), a DataType by its name, and `any`;
 `F32|Q8` joins two. A letter before a set means one type throughout: `t:Q t:Q -> t:Q`. `?` ends an input that may be
 missing, `*` a list. `[low]` before a form restricts it to a variant of the operator, ` if NAME` after it adds a
-condition of `CONDITIONS`. An empty rule means that the chip does not have the operator.
+condition of `CONDITIONS`. An empty typing means that the chip does not have the operator.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ RELAXABLE = ("unsigned-from-unsigned",)
 """Conditions that a program may switch off (bmlang.md 6, row 8)."""
 
 
-class Slot(NamedTuple):
+class Place(NamedTuple):
     """One place of a form."""
 
     dtypes: tuple[DataType, ...]
@@ -87,93 +87,93 @@ class Slot(NamedTuple):
 class Form:
     """One way to choose the types of an operator."""
 
-    inputs: tuple[Slot, ...]
-    outputs: tuple[Slot, ...]
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
     variants: tuple[str, ...] = ()
     condition: str = ""
 
     def accepts(self, ins: Types, outs: Types, relaxed: bool = False) -> bool:
         """Whether these types are what the form says."""
-        taken, given = _slots_for(self.inputs, len(ins)), _slots_for(self.outputs, len(outs))
+        taken, given = _places_for(self.inputs, len(ins)), _places_for(self.outputs, len(outs))
         if taken is None or given is None:
             return False
         labels: dict[str, DataType] = {}
-        for slot, dtype in zip((*taken, *given), (*ins, *outs)):
-            if dtype not in slot.dtypes or (slot.label and labels.setdefault(slot.label, dtype) != dtype):
+        for place, dtype in zip((*taken, *given), (*ins, *outs)):
+            if dtype not in place.dtypes or (place.label and labels.setdefault(place.label, dtype) != dtype):
                 return False
         if not self.condition or (relaxed and self.condition in RELAXABLE):
             return True
         return CONDITIONS[self.condition].holds(ins, outs)
 
-    def slots(self, inputs: int, outputs: int) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
-        """The slots of so many inputs and outputs; none where their number does not fit."""
-        return _slots_for(self.inputs, inputs) or (), _slots_for(self.outputs, outputs) or ()
+    def places(self, inputs: int, outputs: int) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+        """The places of so many inputs and outputs; none where their number does not fit."""
+        return _places_for(self.inputs, inputs) or (), _places_for(self.outputs, outputs) or ()
 
     def results(self, ins: Types, chosen: Sequence[DataType | None], relaxed: bool) -> tuple[DataType, ...] | None:
         """The types of the outputs; where none is `chosen`, that of the first input if it is allowed.
 
         Else one of the same width with the other sign, else the first that is allowed.
         """
-        slots = _slots_for(self.outputs, len(chosen))
-        if slots is None:
+        places = _places_for(self.outputs, len(chosen))
+        if places is None:
             return None
         first = ins[0] if ins else F32
         wanted = sorted(ALL, key=lambda d: (d != first, d.bits != first.bits, ALL.index(d)))
         choices = [
-            [d for d in wanted if d in slot.dtypes] if own is None else [own] for slot, own in zip(slots, chosen)
+            [d for d in wanted if d in place.dtypes] if own is None else [own] for place, own in zip(places, chosen)
         ]
         return next((outs for outs in product(*choices) if self.accepts(ins, outs, relaxed)), None)
 
     def __str__(self) -> str:
-        slots = (*self.inputs, *self.outputs)
-        if len(slots) > 2 and len({slot[:2] for slot in slots}) == 1 and slots[0].label:
-            return f"{_names(slots[0])} throughout"
-        text = " ".join(map(_slot_text, self.inputs)) + " -> " + " ".join(map(_slot_text, self.outputs))
+        places = (*self.inputs, *self.outputs)
+        if len(places) > 2 and len({place[:2] for place in places}) == 1 and places[0].label:
+            return f"{_names(places[0])} throughout"
+        text = " ".join(map(_place_text, self.inputs)) + " -> " + " ".join(map(_place_text, self.outputs))
         return text + (f" ({CONDITIONS[self.condition].text})" if self.condition else "")
 
 
-def _slots_for(slots: tuple[Slot, ...], count: int) -> tuple[Slot, ...] | None:
-    """A slot for each of so many tensors, None when their number does not fit."""
-    if slots and slots[-1].many:
-        rest = count - len(slots) + 1
-        return (*slots[:-1], *(slots[-1],) * rest) if rest > 0 else None
-    least = sum(not slot.optional for slot in slots)
-    return slots[:count] if least <= count <= len(slots) else None
+def _places_for(places: tuple[Place, ...], count: int) -> tuple[Place, ...] | None:
+    """A place for each of so many tensors, None when their number does not fit."""
+    if places and places[-1].many:
+        rest = count - len(places) + 1
+        return (*places[:-1], *(places[-1],) * rest) if rest > 0 else None
+    least = sum(not place.optional for place in places)
+    return places[:count] if least <= count <= len(places) else None
 
 
 _TOKEN = re.compile(r"(?:(\w):)?([\w|]+)([?*]?)$")
 
 
-def _slot(token: str) -> Slot:
+def _place(token: str) -> Place:
     match = _TOKEN.match(token)
     assert match is not None, token
     label, names, mark = match.groups()
     dtypes = tuple(dtype for name in names.split("|") for dtype in _SETS[name])
-    return Slot(dtypes, label or "", mark == "?", mark == "*")
+    return Place(dtypes, label or "", mark == "?", mark == "*")
 
 
-def _names(slot: Slot) -> str:
-    return "any" if set(slot.dtypes) == set(ALL) and not slot.label else "|".join(d.name for d in slot.dtypes)
+def _names(place: Place) -> str:
+    return "any" if set(place.dtypes) == set(ALL) and not place.label else "|".join(d.name for d in place.dtypes)
 
 
-def _slot_text(slot: Slot) -> str:
-    label = f"{slot.label}:" if slot.label and len(slot.dtypes) > 1 else ""
-    return label + _names(slot) + ("?" if slot.optional else "*" if slot.many else "")
+def _place_text(place: Place) -> str:
+    label = f"{place.label}:" if place.label and len(place.dtypes) > 1 else ""
+    return label + _names(place) + ("?" if place.optional else "*" if place.many else "")
 
 
 @cache
-def forms(rule: str) -> tuple[Form, ...]:
-    """The forms of a rule."""
+def forms(typing: str) -> tuple[Form, ...]:
+    """The forms of a typing."""
     found = []
-    for text in filter(None, (part.strip() for part in rule.split(";"))):
+    for text in filter(None, (part.strip() for part in typing.split(";"))):
         variants, text = text[1:].split("]") if text.startswith("[") else ("", text)
         text, _, condition = text.partition(" if ")
         ins, outs = text.split("->")
         assert not condition or condition in CONDITIONS, condition
         found.append(
             Form(
-                tuple(map(_slot, ins.split())),
-                tuple(map(_slot, outs.split())),
+                tuple(map(_place, ins.split())),
+                tuple(map(_place, outs.split())),
                 tuple(filter(None, variants.split(","))),
                 condition,
             )
@@ -182,21 +182,21 @@ def forms(rule: str) -> tuple[Form, ...]:
 
 
 @cache
-def accepted(rule: str, variant: str, ins: tuple[DataType, ...], outs: tuple[DataType, ...], relaxed: bool) -> bool:
+def accepted(typing: str, variant: str, ins: tuple[DataType, ...], outs: tuple[DataType, ...], relaxed: bool) -> bool:
     """Whether one of the forms for a variant takes these types."""
-    return any(form.accepts(ins, outs, relaxed) for form in of_variant(rule, variant))
+    return any(form.accepts(ins, outs, relaxed) for form in of_variant(typing, variant))
 
 
 @cache
 def results(
-    rule: str, variant: str, ins: tuple[DataType, ...], chosen: tuple[DataType | None, ...], relaxed: bool
+    typing: str, variant: str, ins: tuple[DataType, ...], chosen: tuple[DataType | None, ...], relaxed: bool
 ) -> tuple[DataType, ...] | None:
     """Types of the outputs, `chosen` by the caller or by the first form that fits; None where no form does."""
-    found = (form.results(ins, chosen, relaxed) for form in of_variant(rule, variant))
+    found = (form.results(ins, chosen, relaxed) for form in of_variant(typing, variant))
     return next((outs for outs in found if outs is not None), None)
 
 
 @cache
-def of_variant(rule: str, variant: str) -> tuple[Form, ...]:
+def of_variant(typing: str, variant: str) -> tuple[Form, ...]:
     """The forms for a variant: those that name it, and those that name none."""
-    return tuple(form for form in forms(rule) if not form.variants or variant in form.variants)
+    return tuple(form for form in forms(typing) if not form.variants or variant in form.variants)

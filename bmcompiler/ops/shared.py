@@ -1,4 +1,4 @@
-"""Rules that several op families share: element types of the float and integer forms, broadcasting, axes."""
+"""What several op families share: element types of the float and integer forms, broadcasting, axes."""
 
 from __future__ import annotations
 
