@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
@@ -16,16 +16,26 @@ _PARTS = (1, 2, 4, 8, 16, 32)
 
 def cycles_saved(target: Target, old: Sequence[TensorOp], new: Sequence[TensorOp]) -> int:
     """Cycles that the draft `new`, which is forgotten, saves over `old`; 0 where the target has no estimate."""
-    found = 0
-    if all(unsupported_reason(target, op) is None for op in new):
-        for parts in _PARTS:
-            before, after = _cycles(target, old, parts), _cycles(target, new, parts)
-            if before is not None and after is not None:
-                found = before - after
-                break
-    for op in reversed(new):
-        op.drop_operands()
-    return found
+    return next(savings(target, old, [new]))
+
+
+def savings(target: Target, old: Sequence[TensorOp], drafts: Iterable[Sequence[TensorOp]]) -> Iterator[int]:
+    """`cycles_saved` of each draft; `old` is estimated once."""
+    before: dict[int, int | None] = {}
+    for new in drafts:
+        found = 0
+        if all(unsupported_reason(target, op) is None for op in new):
+            for parts in _PARTS:
+                if parts not in before:
+                    before[parts] = _cycles(target, old, parts)
+                was = before[parts]
+                after = None if was is None else _cycles(target, new, parts)
+                if was is not None and after is not None:
+                    found = was - after
+                    break
+        for op in reversed(new):
+            op.drop_operands()
+        yield found
 
 
 def cycles_in_lanes(target: Target, ops: Sequence[TensorOp]) -> int | None:

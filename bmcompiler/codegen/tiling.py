@@ -314,6 +314,8 @@ class Tiler:
         rows being rounded up, with the most rows and the most columns: all of them are looked at.
         """
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
+        if trips["h"] == trips["w"] == 1:
+            return True  # the tile in the middle, which fits, has all rows and columns
         outer = tuple(_middle(axis, size) for axis, size in zip(grid[:2], tiling.sizes))
         inner = [intervals(axis, size) for axis, size in zip(grid[2:], tiling.sizes[2:])]
         works = [work((*outer, *box)) for box in product(*inner)]

@@ -16,7 +16,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import RegroupBands
 from bmcompiler.ops.places.shape import Interleave
-from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
+from bmcompiler.passes.drafts import cycles_saved, functions_behind, savings, without_numbers
 from bmcompiler.passes.rewriting import (
     PatternTable,
     TargetPatternPass,
@@ -146,12 +146,13 @@ class FillLanes(TargetPatternPass):
 
     def _best(self, ops: Sequence[TensorOp]) -> tuple[int, int] | None:
         """Rows and the channels from one to the next, None to leave the ops."""
-        conv, best, least = ops[0], None, None
+        conv, best, least = ops[0], None, 0
         assert isinstance(conv, Conv)
-        for rows, pitch in _choices(conv):
-            cycles = cycles_saved(self.target, ops, self._drafted(ops, rows, pitch))
-            if cycles > 0 and (least is None or cycles > least):
-                best, least = (rows, pitch), cycles
+        choices = list(_choices(conv))
+        drafts = (self._drafted(ops, *choice) for choice in choices)
+        for choice, cycles in zip(choices, savings(self.target, ops, drafts)):
+            if cycles > least:
+                best, least = choice, cycles
         return best
 
     @staticmethod
