@@ -67,7 +67,12 @@ def test_no_command_of_windows_per_channel_takes_less(least: Any, sizes: Any, ki
 
 
 @pytest.mark.parametrize(
-    ("net", "precision"), [("ppocr_v2_cls", "f32"), pytest.param("light_squeezenet", "int8", marks=pytest.mark.slow)]
+    ("net", "precision"),
+    [
+        ("ppocr_v2_cls", "f32"),
+        ("mtcnn_onet", "int8"),
+        pytest.param("light_squeezenet", "int8", marks=pytest.mark.sweep),
+    ],
 )
 def test_no_layer_of_a_program_takes_less(least: Any, net: str, precision: str, tmp_path: Path) -> None:
     third_party(f"{net}.onnx")
