@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-from bmcompiler.capi.api import Api, Prototype
+from bmcompiler.capi.api import Api, Prototype, declared
 from bmcompiler.capi.kinds import Fault, anything, buffer, integers, path, signed, unsigned
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.runtime.bm1880_device import FIRST_ADDRESS
-from bmcompiler.runtime.bmruntime_prototypes import DECLARATIONS, UNSEEN
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulated import PAGE
 from bmcompiler.runtime.simulator.bm1880.memory import GlobalMemory, Memories
@@ -71,8 +70,18 @@ def _refuse(prototype: Prototype, parameter: str, fault: Fault) -> Any:
     return (code, *(None for _ in prototype.outs)) if prototype.outs else code
 
 
+UNSEEN = {
+    "void *": "void *",
+    "bmmem_host_t": "bmmem_host_t",
+    "any_ctx_t": "bmctx_t",
+    "any_dev_t": "bmdev_t",
+    "any_int_t": "int",
+    "any_shape_t": "bmshape_t *",
+}
+"""Types of arguments that no function looks at, and C's names of them."""
+
 RUNTIME = Api(
-    DECLARATIONS,
+    declared(__file__, "bmruntime.h"),
     {
         "int": signed("int", 32),
         "u16": unsigned("u16", 16),

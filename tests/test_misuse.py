@@ -21,8 +21,7 @@ from bmcompiler.capi.api import Api, Prototype, Variable
 from bmcompiler.errors import EncodingError, UsageError
 from bmcompiler.runtime import bmruntime as rt
 from bmcompiler.runtime import dmp_dv as dv
-from bmcompiler.runtime.bmdevice import RUNTIME
-from bmcompiler.runtime.bmruntime_prototypes import UNSEEN
+from bmcompiler.runtime.bmdevice import RUNTIME, UNSEEN
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
 Values = dict[str, Any]

@@ -10,9 +10,8 @@ import numpy as np
 
 from bmcompiler.accuracy.statistics import LayerNumbers
 from bmcompiler.accuracy.study import Study
-from bmcompiler.report.frame import PAGE_HEAD, PAGE_TAIL
 from bmcompiler.report.svg import line, svg, title, words
-from bmcompiler.report.tables import Cell, Heading, bullets, table, text
+from bmcompiler.report.tables import Cell, Heading, bullets, framed, table, text
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 1100, 240, 56, 34
 _FLOOR = 1e-5
@@ -34,7 +33,7 @@ def accuracy_page(found: Study, net: str, target: str) -> str:
         _histograms(found),
         bullets("Notes", found.notes),
     ]
-    return PAGE_HEAD.replace("{title}", escape(f"accuracy of {net}")) + "\n".join(body) + PAGE_TAIL
+    return framed(f"accuracy of {net}", "\n".join(body))
 
 
 def _tiles(found: Study) -> str:

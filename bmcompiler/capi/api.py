@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
+from pathlib import Path
 from typing import Any, TypeVar
 
 from bmcompiler.capi.kinds import Check, Endable, Fault, Kind, handle, integers, nullable, struct
@@ -62,6 +63,11 @@ OnFault = Callable[[Prototype, str, Fault], Any]
 """Called with the function, the parameter's name and its fault; returns what the function returns then, or raises."""
 
 
+def declared(module: str, file: str) -> str:
+    """The declarations in a file beside the module that lies at `module`."""
+    return Path(module).with_name(file).read_text(encoding="utf-8")
+
+
 class Api:
     """The declarations of a library.
 
@@ -72,7 +78,7 @@ class Api:
     """
 
     def __init__(self, text: str, kinds: Mapping[str, Kind], on_fault: OnFault) -> None:
-        text = re.sub(r"\s+", " ", text)
+        text = re.sub(r"/\*.*?\*/|\s+", " ", text, flags=re.S)
         self.structs = {name: tuple(_variables(fields, ";")) for fields, name in _STRUCT.findall(text)}
         functions = (
             Prototype(name, _spelled(result), tuple(_variables(parameters, ",")))

@@ -2,131 +2,16 @@
 
 from __future__ import annotations
 
-from bmcompiler.capi.api import Prototype, Variable
+from bmcompiler.capi.api import Prototype, Variable, declared
 from bmcompiler.capi.library import CLibrary
 
 STARTER = "bmcapi"
 """The library that starts Python, which all others use."""
 
-_STARTER_HEADER = """/* What the libraries share. The last error of the calling thread, "" without one: */
-#ifndef BMCAPI_H
-#define BMCAPI_H
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-const char *bmcapi_last_error(void);
-typedef struct { const char *name; int number; } bmcapi_library;
-int bmcapi_call(bmcapi_library *library, int function, uint64_t *slots, void *result);
-/* Functions of the program that Python may call by their names, such as kernels. */
-typedef struct bmcapi_entry {
-    const char *name;
-    void (*function)(const void *);
-    struct bmcapi_entry *next;
-} bmcapi_entry;
-void bmcapi_register(bmcapi_entry *entry);
-void bmcapi_forget(bmcapi_entry *entry);
-#ifdef __cplusplus
-}
-#endif
-#endif
-"""
-
-_STARTER_SOURCE = """#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <pthread.h>
-#include "bmcapi.h"
-static int (*open_library)(const char *);
-static int (*call_function)(int, int, uint64_t *, void *, char *);
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static __thread char message[512];
-static bmcapi_entry *entries;
-static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
-void bmcapi_register(bmcapi_entry *entry)
-{
-    pthread_mutex_lock(&listing);
-    entry->next = entries;
-    __atomic_store_n(&entries, entry, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&listing);
-}
-void bmcapi_forget(bmcapi_entry *entry)
-{
-    bmcapi_entry **place;
-    pthread_mutex_lock(&listing);
-    for (place = &entries; *place; place = &(*place)->next)
-        if (*place == entry) {
-            *place = entry->next;
-            break;
-        }
-    pthread_mutex_unlock(&listing);
-}
-static void load(void)
-{
-    PyObject *module = PyImport_ImportModule("bmcompiler.capi.serve");
-    unsigned long long first, second, list = (uintptr_t)&entries;
-    PyObject *found = module ? PyObject_CallMethod(module, "addresses", "K", list) : NULL;
-    if (found && PyArg_ParseTuple(found, "KK", &first, &second)) {
-        open_library = (int (*)(const char *))(uintptr_t)first;
-        call_function = (int (*)(int, int, uint64_t *, void *, char *))(uintptr_t)second;
-    } else
-        PyErr_Print();
-    Py_XDECREF(found);
-    Py_XDECREF(module);
-}
-static void start(void)
-{
-    const char *python = getenv("BMCOMPILER_PYTHON");
-    PyConfig config;
-    PyStatus status;
-    if (Py_IsInitialized()) {
-        PyGILState_STATE state = PyGILState_Ensure();
-        load();
-        PyGILState_Release(state);
-        return;
-    }
-    PyConfig_InitPythonConfig(&config);
-    config.install_signal_handlers = 0;
-    config.parse_argv = 0;
-    status = PyConfig_SetBytesString(&config, &config.program_name, python ? python : PYTHON);
-    if (!PyStatus_Exception(status))
-        status = Py_InitializeFromConfig(&config);
-    PyConfig_Clear(&config);
-    if (PyStatus_Exception(status)) {
-        fprintf(stderr, "bmcompiler: Python does not start: %s\\n", status.err_msg ? status.err_msg : "");
-        return;
-    }
-    load();
-    PyEval_SaveThread();
-}
-const char *bmcapi_last_error(void) { return message; }
-int bmcapi_call(bmcapi_library *library, int function, uint64_t *slots, void *result)
-{
-    pthread_once(&once, start);
-    message[0] = 0;
-    if (!call_function) {
-        snprintf(message, sizeof message, "Python or bmcompiler cannot be loaded");
-        return 1;
-    }
-    if (__atomic_load_n(&library->number, __ATOMIC_ACQUIRE) < 0) {
-        pthread_mutex_lock(&opening);
-        __atomic_store_n(&library->number, open_library(library->name), __ATOMIC_RELEASE);
-        pthread_mutex_unlock(&opening);
-    }
-    if (library->number < 0) {
-        snprintf(message, sizeof message, "the library %s cannot be loaded", library->name);
-        return 1;
-    }
-    return call_function(library->number, function, slots, result, message);
-}
-"""
-
 
 def starter() -> tuple[str, str]:
     """Header and source of the library that starts Python."""
-    return _STARTER_HEADER, _STARTER_SOURCE
+    return declared(__file__, "bmcapi.h"), declared(__file__, "bmcapi.c")
 
 
 def header(library: CLibrary) -> str:

@@ -7,11 +7,10 @@ from typing import Any
 
 from bmcompiler.report.accuracy import accuracy_section
 from bmcompiler.report.columns import Column, columns_of
-from bmcompiler.report.frame import PAGE_HEAD, PAGE_TAIL
 from bmcompiler.report.groups import group_section
 from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section
-from bmcompiler.report.tables import Cell, Heading, bullets, legend, number, short, stack, table, text
+from bmcompiler.report.tables import Cell, Heading, bullets, framed, legend, number, short, stack, table, text
 
 Data = dict[str, Any]
 
@@ -36,7 +35,7 @@ def page(data: Data) -> str:
         bullets("Notes", data["notes"]),
         _seconds_section(data),
     ]
-    return PAGE_HEAD.replace("{title}", escape(title)) + "\n".join(part for part in body if part) + PAGE_TAIL
+    return framed(title, "\n".join(part for part in body if part))
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------

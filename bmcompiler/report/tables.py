@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 Cell = tuple[str, object]
 """HTML, and the value to sort by."""
 Heading = tuple[str, str, str]
 """Text, css class, what a reader sees who points at it."""
+
+
+def framed(title: str, body: str) -> str:
+    """A self-contained page: frame.html, with the style and the script that sorts tables, around a body."""
+    head, _, tail = Path(__file__).with_name("frame.html").read_text(encoding="utf-8").partition("{body}")
+    return head.replace("{title}", escape(title)) + body + tail
 
 
 def table(headings: Iterable[Heading], rows: Iterable[Sequence[Cell]], kind: str = "") -> str:

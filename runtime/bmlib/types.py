@@ -12,10 +12,9 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from bmcompiler.capi.api import Api, Prototype
+from bmcompiler.capi.api import Api, Prototype, declared
 from bmcompiler.capi.kinds import Fault, boolean, buffer, instance, integers, path, signed, text, unsigned
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
-from bmcompiler.runtime.bmlib.prototypes import DEVICES, NETWORKS
 
 log = logging.getLogger("bmcompiler.runtime")
 P = ParamSpec("P")
@@ -121,7 +120,11 @@ _NUMBERS = {
     "bool": boolean(),
     "const char *": path(),
 }
-BMLIB = Api(DEVICES, {**_NUMBERS, "void *": buffer("void *"), "tpu_kernel_function_t": signed("int", 32)}, _refuse)
+BMLIB = Api(
+    declared(__file__, "bmlib.h"),
+    {**_NUMBERS, "void *": buffer("void *"), "tpu_kernel_function_t": signed("int", 32)},
+    _refuse,
+)
 
 
 @BMLIB.struct
@@ -213,7 +216,7 @@ class bm_net_info_t:  # noqa: N801
 
 _DIMENSIONS = integers("int[]", _NUMBERS["int"])
 BMRT = Api(
-    NETWORKS,
+    declared(__file__, "bmrt.h"),
     {
         **_NUMBERS,
         "u64": unsigned("u64", 64),

@@ -11,9 +11,8 @@ from bmcompiler.capi.buffers import Size, buffered
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import BMError
 from bmcompiler.runtime import bmruntime
-from bmcompiler.runtime.bmdevice import RUNTIME, BmErr, BmMem, BmRuntimeError, BmShape
+from bmcompiler.runtime.bmdevice import RUNTIME, UNSEEN, BmErr, BmMem, BmRuntimeError, BmShape
 from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetInputInfo, BmNetOutputInfo
-from bmcompiler.runtime.bmruntime_prototypes import UNSEEN
 from bmcompiler.runtime.capi.strings import text
 
 _CODES = "".join(f"#define BM_{'' if not code else 'ERR_'}{code.name} {int(code)}\n" for code in BmErr)

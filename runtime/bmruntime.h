@@ -1,20 +1,15 @@
-"""The C declarations of the BM Runtime library (bm1880.md 13): structures and functions, which Python's are checked by.
+/* The BM Runtime library (bm1880.md 13). Handles are `bmctx_t`, `bmdev_t`, `bmmem_device_t` and `bmnet_t`. Functions
+   that are not supported, whatever they are given, do not look at their arguments: `any_dev_t` is a `bmdev_t` and so
+   on. */
 
-Handles are `bmctx_t`, `bmdev_t`, `bmmem_device_t` and `bmnet_t`. Functions that are not supported, whatever they are
-given, do not look at their arguments: `any_dev_t` is a `bmdev_t` and so on.
-"""
-
-from __future__ import annotations
-
-DECLARATIONS = """
 typedef struct { u32 chip, npu_num, eu_num, lmem_size, lmem_banks, lmem_bank_size; u64 gmem_size; } bm_devinfo_t;
 typedef struct { int fmt; int dim_size; int dim[4]; } bmshape_t;
-typedef struct { u32 batch_size; uint8_t *weight; size_t weight_size; uint8_t *cmdbuf; size_t cmdbuf_size;
-    size_t neuron_size; size_t input_size; u64 output_offset; size_t output_size; } bmnet_info_t;
-typedef struct { size_t output_size; int output_num; const char **name_array; shape_t *shape_array;
-    float *threshold_array; size_t *size_array; int *fmt_array; } bmnet_output_info_t;
-typedef struct { size_t input_size; size_t input_num; shape_t *shape_array; float *threshold_array; size_t *size_array;
-    u32 *fmt_array; } bmnet_input_info_t;
+typedef struct { u32 batch_size; uint8_t *weight; size_t weight_size; uint8_t *cmdbuf; size_t cmdbuf_size; size_t
+    neuron_size; size_t input_size; u64 output_offset; size_t output_size; } bmnet_info_t;
+typedef struct { size_t output_size; int output_num; const char **name_array; shape_t *shape_array; float
+    *threshold_array; size_t *size_array; int *fmt_array; } bmnet_output_info_t;
+typedef struct { size_t input_size; size_t input_num; shape_t *shape_array; float *threshold_array; size_t
+    *size_array; u32 *fmt_array; } bmnet_input_info_t;
 
 bmerr_t bm_init(int index, out bmctx_t *ctx);
 void bm_exit(bmctx_t ctx);
@@ -79,17 +74,6 @@ bmerr_t bmnet_set_input_shape2(bmnet_t net, shape_t shape[], int num);
 bmnet_input_info_t *bmnet_get_input_info(bmnet_t net);
 float bmnet_get_input_threshold(bmnet_t net);
 float bmmet_get_input_threshold(bmnet_t net);
-bmerr_t bmnet_inference_once(bmctx_t ctx, uint8_t *input, uint8_t *output, u32 batch_size, uint8_t *weight,
-    size_t weight_size, uint8_t *cmdbuf, size_t cmdbuf_size, size_t neuron_size, size_t input_size, u64 output_offset,
-    size_t output_size);
-"""
-
-UNSEEN = {
-    "void *": "void *",
-    "bmmem_host_t": "bmmem_host_t",
-    "any_ctx_t": "bmctx_t",
-    "any_dev_t": "bmdev_t",
-    "any_int_t": "int",
-    "any_shape_t": "bmshape_t *",
-}
-"""Types of arguments that no function looks at, and C's names of them."""
+bmerr_t bmnet_inference_once(bmctx_t ctx, uint8_t *input, uint8_t *output, u32 batch_size, uint8_t *weight, size_t
+    weight_size, uint8_t *cmdbuf, size_t cmdbuf_size, size_t neuron_size, size_t input_size, u64 output_offset, size_t
+    output_size);

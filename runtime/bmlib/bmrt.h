@@ -1,0 +1,45 @@
+/* BMRuntime (networks). Names, types and the order of fields and parameters are those of the public interface.
+   `runtime_t` is what `bmrt_create` gives; `tensors_t`, `outputs_t` and `shapes_t` are arrays that a function fills.
+   */
+
+typedef struct { unsigned long device_addr; unsigned int reserved; int dmabuf_fd; unsigned int rawflags; unsigned int
+    size; } bm_device_mem_t;
+
+typedef struct { int num_dims; int dims[8]; } bm_shape_t;
+typedef struct { bm_data_type_t dtype; bm_shape_t shape; bm_device_mem_t device_mem; bm_store_mode_t st_mode; }
+    bm_tensor_t;
+typedef struct { bm_shape_t *input_shapes; bm_shape_t *output_shapes; bm_device_mem_t *input_mems; bm_device_mem_t
+    *output_mems; } bm_stage_info_t;
+typedef struct { const char *name; bool is_dynamic; int input_num; const char **input_names; bm_data_type_t
+    *input_dtypes; float *input_scales; int output_num; const char **output_names; bm_data_type_t *output_dtypes;
+    float *output_scales; int stage_num; bm_stage_info_t *stages; size_t *max_input_bytes; size_t *max_output_bytes;
+    int *input_zero_point; int *output_zero_point; int *input_loc_devices; int *output_loc_devices; int core_num;
+    int32_t addr_mode; } bm_net_info_t;
+
+size_t bmrt_data_type_size(bm_data_type_t dtype);
+u64 bmrt_shape_count(const bm_shape_t *shape);
+bool bmrt_shape_is_same(const bm_shape_t *left, const bm_shape_t *right);
+void bmrt_shape(out bm_shape_t *shape, const int *dims, int num_dims);
+size_t bmrt_tensor_bytesize(const bm_tensor_t *tensor);
+size_t bmrt_tensor_device_size(const bm_tensor_t *tensor);
+bool bmrt_tensor(out bm_tensor_t *tensor, runtime_t p_bmrt, bm_data_type_t dtype, bm_shape_t shape);
+void bmrt_tensor_with_device(out bm_tensor_t *tensor, bm_device_mem_t device_mem, bm_data_type_t dtype, bm_shape_t
+    shape);
+
+runtime_t bmrt_create(bm_handle_t bm_handle);
+void bmrt_destroy(runtime_t p_bmrt);
+handle_t bmrt_get_bm_handle(runtime_t p_bmrt);
+bool bmrt_load_bmodel(runtime_t p_bmrt, const char *bmodel_path);
+bool bmrt_load_bmodel_data(runtime_t p_bmrt, const void *bmodel_data, size_t size);
+void bmrt_show_neuron_network(runtime_t p_bmrt);
+int bmrt_get_network_number(runtime_t p_bmrt);
+index_t bmrt_get_network_index(runtime_t p_bmrt, name_t net_name);
+name_t bmrt_get_network_name(runtime_t p_bmrt, int index);
+void bmrt_get_network_names(runtime_t p_bmrt, out names_t *network_names);
+const bm_net_info_t *bmrt_get_network_info(runtime_t p_bmrt, name_t net_name);
+bool bmrt_launch_tensor(runtime_t p_bmrt, name_t net_name, const bm_tensor_t input_tensors[], int input_num, tensors_t
+    output_tensors, int output_num);
+bool bmrt_launch_tensor_ex(runtime_t p_bmrt, name_t net_name, const bm_tensor_t input_tensors[], int input_num,
+    tensors_t output_tensors, int output_num, bool user_mem, bool user_stmode);
+bool bmrt_launch_data(runtime_t p_bmrt, name_t net_name, buffers_t input_datas, const bm_shape_t input_shapes[], int
+    input_num, outputs_t output_datas, shapes_t output_shapes, int output_num, bool user_mem);
