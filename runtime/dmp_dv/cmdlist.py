@@ -17,7 +17,7 @@ from bmcompiler.backends.dv.driver.structs import BUF, CMDRAW, LAYOUTS, DeviceTy
 from bmcompiler.errors import BMError, SimulatorError, UnsupportedError
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, Bytes, readable
 from bmcompiler.runtime.dmp_dv.context import DvContext
-from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
+from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain
 from bmcompiler.runtime.dmp_dv.memory import DvMem, memory_of
 from bmcompiler.runtime.dmp_dv.messages import refuse, report
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
@@ -98,10 +98,9 @@ class DvCmdlist(Handle):
 
 
 @DRIVER.checked
-def dmp_dv_cmdlist_create(ctx: DvContext | None) -> DvCmdlist | None:
+def dmp_dv_cmdlist_create(ctx: DvContext) -> DvCmdlist | None:
     """An empty list; None on error. Thread-safe."""
-    found = usable(ctx, DvContext, "ctx")
-    return None if found is None else DvCmdlist(found)
+    return DvCmdlist(ctx)
 
 
 @DRIVER.checked
@@ -117,25 +116,22 @@ def dmp_dv_cmdlist_retain(cmdlist: DvCmdlist | None) -> int:
 
 
 @DRIVER.checked
-def dmp_dv_cmdlist_add_raw(cmdlist: DvCmdlist | None, cmd: Buffer | None) -> int:
+def dmp_dv_cmdlist_add_raw(cmdlist: DvCmdlist, cmd: Buffer | None) -> int:
     """Check and copy a raw command: any buffer that begins with a structure of `backends.dv.driver.structs`.
 
     Returns 0; -1, EINVAL or ENOTSUP as the driver does (dv.md 1.7), with the reason as last error message.
     """
-    found = usable(cmdlist, DvCmdlist, "cmdlist")
-    if found is None:
-        return errno.EINVAL
-    if found.plans is not None:
+    if cmdlist.plans is not None:
         return refuse(FAILED, "the command list is committed already")
     if cmd is None:
         return refuse(FAILED, "cmd is NULL")
     raw = readable(cmd)
     if raw is None:
         return refuse(errno.EINVAL, "cmd is not a contiguous buffer")
-    refusal = _add(found, raw.tobytes())
+    refusal = _add(cmdlist, raw.tobytes())
     if refusal is None:
         return 0
-    found.failed_adds += 1
+    cmdlist.failed_adds += 1
     return refuse(refusal.code, refusal.text)
 
 
@@ -176,41 +172,38 @@ def _handles(command: _Command) -> set[int]:
 
 
 @DRIVER.checked
-def dmp_dv_cmdlist_commit(cmdlist: DvCmdlist | None) -> int:
+def dmp_dv_cmdlist_commit(cmdlist: DvCmdlist) -> int:
     """Make the list ready for execution.
 
     Returns 0; EINVAL for NULL or when no command was accepted, ENODATA for an empty list, EALREADY the second time;
     -1 for lists of several device types and for what the kernel refuses; ENOTSUP where the device cannot run a
     command, or the simulator finds no documented meaning for it.
     """
-    found = usable(cmdlist, DvCmdlist, "cmdlist")
-    if found is None:
-        return errno.EINVAL
-    if found.plans is not None:
+    if cmdlist.plans is not None:
         return refuse(errno.EALREADY, "the command list is committed already")
-    if not found.commands:
-        if found.failed_adds:
+    if not cmdlist.commands:
+        if cmdlist.failed_adds:
             return refuse(errno.EINVAL, "no command of the list was accepted")
         return refuse(errno.ENODATA, "the command list is empty")
-    kinds = {command.kind for command in found.commands}
+    kinds = {command.kind for command in cmdlist.commands}
     if len(kinds) > 1:
         return refuse(FAILED, "commands of several device types in one list are not implemented")
-    if kinds & {DeviceType.IPU, DeviceType.MAXIMIZER} and len(found.commands) > 1:
+    if kinds & {DeviceType.IPU, DeviceType.MAXIMIZER} and len(cmdlist.commands) > 1:
         return refuse(FAILED, "the kernel takes one IPU or MAXIMIZER command per list (EBUSY)")
     plans = []
-    for index, command in enumerate(found.commands):
+    for index, command in enumerate(cmdlist.commands):
         try:
-            refusal = _commit_refusal(found, command)
+            refusal = _commit_refusal(cmdlist, command)
             if refusal:
                 return refuse(FAILED, f"command {index}: {refusal.text}")
             plans.append(
-                bind_command(command.kind, command.data, found.ctx.chip, found.bytes_of, found.ctx.accumulator)
+                bind_command(command.kind, command.data, cmdlist.ctx.chip, cmdlist.bytes_of, cmdlist.ctx.accumulator)
             )
         except UnsupportedError as error:
             return refuse(errno.ENOTSUP, f"command {index}: {error}")
         except BMError as error:
             return refuse(FAILED, f"command {index}: {error}")
-    found.plans = plans
+    cmdlist.plans = plans
     return 0
 
 
@@ -226,46 +219,37 @@ def _commit_refusal(cmdlist: DvCmdlist, command: _Command) -> Refusal | None:
 
 
 @DRIVER.checked
-def dmp_dv_cmdlist_exec(cmdlist: DvCmdlist | None) -> int:
+def dmp_dv_cmdlist_exec(cmdlist: DvCmdlist) -> int:
     """Schedule the list; returns an id > 0 at once, or -EINVAL for NULL and before commit. Thread-safe.
 
     The vendor's library returns +EINVAL for NULL, which looks like an id (dv.md 1.8).
     """
-    found = usable(cmdlist, DvCmdlist, "cmdlist")
-    if found is None:
-        return -errno.EINVAL
-    if found.plans is None:
+    if cmdlist.plans is None:
         return refuse(-errno.EINVAL, "the command list is not committed")
-    return found.schedule()
+    return cmdlist.schedule()
 
 
 @DRIVER.checked
-def dmp_dv_cmdlist_wait(cmdlist: DvCmdlist | None, exec_id: int) -> int:
+def dmp_dv_cmdlist_wait(cmdlist: DvCmdlist, exec_id: int) -> int:
     """Wait until an execution, and all before it on its device type, have finished. Thread-safe.
 
     Returns 0; EINVAL for NULL, a negative id and one that was never scheduled (the vendor's library would wait for it
     for ever); -1 before commit and when the execution failed.
     """
-    found = usable(cmdlist, DvCmdlist, "cmdlist")
-    if found is None:
-        return errno.EINVAL
-    if found.plans is None:
+    if cmdlist.plans is None:
         return refuse(FAILED, "the command list is not committed")
     if exec_id < 0:
         return refuse(errno.EINVAL, f"exec_id {exec_id} is negative")
-    if not queue_of(found.commands[0].kind).wait(exec_id):
+    if not queue_of(cmdlist.commands[0].kind).wait(exec_id):
         return refuse(errno.EINVAL, f"exec_id {exec_id} was never scheduled")
-    failure = found.outcome(exec_id)
+    failure = cmdlist.outcome(exec_id)
     return 0 if failure is None else refuse(FAILED, failure)
 
 
 @DRIVER.checked
-def dmp_dv_cmdlist_get_last_exec_time(cmdlist: DvCmdlist | None) -> int:
+def dmp_dv_cmdlist_get_last_exec_time(cmdlist: DvCmdlist) -> int:
     """Microseconds from the start of the last awaited execution to the end of its wait; 0 before, -1 on error."""
-    found = usable(cmdlist, DvCmdlist, "cmdlist")
-    if found is None:
-        return -1
-    if found.plans is None:
+    if cmdlist.plans is None:
         report("the command list is not committed")
         return -1
-    return found.last_time
+    return cmdlist.last_time

@@ -12,7 +12,7 @@ from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator
 from bmcompiler.backends.dv.chip import CHIP, DvChip
 from bmcompiler.backends.dv.driver.structs import INFO, INFO_V0, DeviceType
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, writable
-from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
+from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain
 from bmcompiler.runtime.dmp_dv.messages import refuse, report
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
@@ -84,12 +84,9 @@ def dmp_dv_context_retain(ctx: DvContext | None) -> int:
 
 
 @DRIVER.checked
-def dmp_dv_context_get_info_string(ctx: DvContext | None) -> str | None:
+def dmp_dv_context_get_info_string(ctx: DvContext) -> str | None:
     """Facts of the device in words; None for NULL."""
-    found = usable(ctx, DvContext, "ctx")
-    if found is None:
-        return None
-    chip = found.chip
+    chip = ctx.chip
     return (
         f"DMP DV (simulated): ub_size={chip.ub_size} max_kernel_size={chip.max_kernel_size} conv_freq={chip.conv_freq} "
         f"fc_freq={chip.fc_freq} max_fc_vector_size={chip.max_fc_vector_size} mac_num={chip.mac_num} "
@@ -98,14 +95,11 @@ def dmp_dv_context_get_info_string(ctx: DvContext | None) -> str | None:
 
 
 @DRIVER.checked
-def dmp_dv_context_get_info(ctx: DvContext | None, info: Buffer | None) -> int:
+def dmp_dv_context_get_info(ctx: DvContext, info: Buffer | None) -> int:
     """Fill a `structs.INFO_V0` (any writable buffer): `version` always, the rest when `size` is enough.
 
     Returns 0; EINVAL for NULL; -1 when `size` is below 8.
     """
-    found = usable(ctx, DvContext, "ctx")
-    if found is None:
-        return errno.EINVAL
     data = writable(info)
     if data is None or data.size < INFO.itemsize:
         return refuse(errno.EINVAL, "info is NULL, read-only or below 8 bytes")
@@ -117,21 +111,18 @@ def dmp_dv_context_get_info(ctx: DvContext | None, info: Buffer | None) -> int:
     if min(size, data.size) >= INFO_V0.itemsize:
         fields = data[: INFO_V0.itemsize].view(INFO_V0)
         for name in ("ub_size", "max_kernel_size", "conv_freq", "fc_freq", "max_fc_vector_size"):
-            fields[name] = getattr(found.chip, name)
+            fields[name] = getattr(ctx.chip, name)
         fields["rsvd"] = 0
     return 0
 
 
 @DRIVER.checked
-def dmp_dv_device_exists(ctx: DvContext | None, dev_type_id: int) -> int:
+def dmp_dv_device_exists(ctx: DvContext, dev_type_id: int) -> int:
     """1 if the device has a block, 0 if not, -1 for NULL and for types the driver cannot tell of."""
-    found = usable(ctx, DvContext, "ctx")
-    if found is None:
-        return -1
     if dev_type_id == DeviceType.CONV:
-        return int(found.chip.conv_freq != 0)
+        return int(ctx.chip.conv_freq != 0)
     if dev_type_id == DeviceType.FC:
-        return int(found.chip.fc_freq != 0)
+        return int(ctx.chip.fc_freq != 0)
     if dev_type_id == DeviceType.IPU:
         return 0
     report(f"device type {dev_type_id} cannot be asked for")
@@ -139,7 +130,7 @@ def dmp_dv_device_exists(ctx: DvContext | None, dev_type_id: int) -> int:
 
 
 @DRIVER.checked
-def dmp_dv_fpga_device_exists(ctx: DvContext | None, dev_type_id: int) -> int:
+def dmp_dv_fpga_device_exists(ctx: DvContext, dev_type_id: int) -> int:
     """The name that the wiki has for `dmp_dv_device_exists`."""
     return dmp_dv_device_exists(ctx, dev_type_id)
 

@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.backends.dv.formats.packing_sizes import round_up
 from bmcompiler.runtime.dmp_dv.buffers import Bytes
 from bmcompiler.runtime.dmp_dv.context import DvContext
-from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain, usable
+from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain
 from bmcompiler.runtime.dmp_dv.messages import refuse, report
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
@@ -61,16 +61,13 @@ def memory_of(value: int) -> DvMem | None:
 
 
 @DRIVER.checked
-def dmp_dv_mem_alloc(ctx: DvContext | None, size: int) -> DvMem | None:
+def dmp_dv_mem_alloc(ctx: DvContext, size: int) -> DvMem | None:
     """Memory of at least `size` bytes, rounded up to pages; None on error. Not yet mapped. Thread-safe."""
-    found = usable(ctx, DvContext, "ctx")
-    if found is None:
-        return None
     if not 0 < size < _LIMIT:
         report(f"{size} bytes cannot be allocated: 1 to 2^32 - 1 can")
         return None
     try:
-        return DvMem(found, size)
+        return DvMem(ctx, size)
     except MemoryError:
         report(f"no memory for {size} bytes")
         return None
@@ -89,88 +86,73 @@ def dmp_dv_mem_retain(mem: DvMem | None) -> int:
 
 
 @DRIVER.checked
-def dmp_dv_mem_map(mem: DvMem | None) -> Bytes | None:
+def dmp_dv_mem_map(mem: DvMem) -> Bytes | None:
     """The memory as a uint8 array, the same one in every call; None on error."""
-    found = usable(mem, DvMem, "mem")
-    if found is None:
-        return None
-    found.mapped = True
-    return found.bytes
+    mem.mapped = True
+    return mem.bytes
 
 
 @DRIVER.checked
-def dmp_dv_mem_unmap(mem: DvMem | None) -> None:
+def dmp_dv_mem_unmap(mem: DvMem) -> None:
     """End synchronisation and mapping; may be called repeatedly."""
-    found = usable(mem, DvMem, "mem")
-    if found is not None:
-        dmp_dv_mem_sync_end(found)
-        found.mapped = False
+    dmp_dv_mem_sync_end(mem)
+    mem.mapped = False
 
 
 @DRIVER.checked
-def dmp_dv_mem_sync_start(mem: DvMem | None, rd: int, wr: int) -> int:
+def dmp_dv_mem_sync_start(mem: DvMem, rd: int, wr: int) -> int:
     """Begin CPU access: `rd` = what the device wrote is wanted, `wr` = the CPU will write.
 
     Nothing happens when the wanted directions are active already; otherwise a running synchronisation is ended first.
     Returns 0; EINVAL for NULL, memory that is not mapped, or neither direction.
     """
-    found = usable(mem, DvMem, "mem")
-    if found is None:
-        return errno.EINVAL
     wanted = {name for name, used in (("rd", rd), ("wr", wr)) if used}
-    if not found.mapped:
+    if not mem.mapped:
         return refuse(errno.EINVAL, "mem is not mapped")
     if not wanted:
         return refuse(errno.EINVAL, "neither rd nor wr is set")
-    if not wanted <= found.syncing:
-        found.syncing = wanted
+    if not wanted <= mem.syncing:
+        mem.syncing = wanted
     return 0
 
 
 @DRIVER.checked
-def dmp_dv_mem_sync_end(mem: DvMem | None) -> int:
+def dmp_dv_mem_sync_end(mem: DvMem) -> int:
     """End CPU access; does nothing when none was started. Returns 0; EINVAL for NULL."""
-    found = usable(mem, DvMem, "mem")
-    if found is None:
-        return errno.EINVAL
-    found.syncing.clear()
+    mem.syncing.clear()
     return 0
 
 
 @DRIVER.checked
-def dmp_dv_mem_to_device(mem: DvMem | None, offs: int, size: int, flags: int = 0) -> int:
+def dmp_dv_mem_to_device(mem: DvMem, offs: int, size: int, flags: int = 0) -> int:
     """Hand a range from the CPU to the device. Returns 0; EINVAL for NULL, a range outside, or unmapped memory."""
     return _transfer(mem, offs, size)
 
 
 @DRIVER.checked
-def dmp_dv_mem_to_cpu(mem: DvMem | None, offs: int, size: int, flags: int = 0) -> int:
+def dmp_dv_mem_to_cpu(mem: DvMem, offs: int, size: int, flags: int = 0) -> int:
     """Hand a range from the device to the CPU. Returns 0; EINVAL for NULL, a range outside, or unmapped memory.
 
     With the flag MEM_CPU_HADNT_READ nothing is done and 0 returned.
     """
-    if mem is not None and flags & MEM_CPU_HADNT_READ:
+    if flags & MEM_CPU_HADNT_READ:
         return 0
     return _transfer(mem, offs, size)
 
 
-def _transfer(mem: DvMem | None, offs: int, size: int) -> int:
+def _transfer(mem: DvMem, offs: int, size: int) -> int:
     """NULL is an error here; the vendor's library returns 0 for it (dv.md 1.8)."""
-    found = usable(mem, DvMem, "mem")
-    if found is None:
-        return errno.EINVAL
-    if offs < 0 or size < 0 or offs + size > found.size:
-        return refuse(errno.EINVAL, f"bytes {offs} to {offs + size} are outside the {found.size} bytes of mem")
-    if not found.mapped:
+    if offs < 0 or size < 0 or offs + size > mem.size:
+        return refuse(errno.EINVAL, f"bytes {offs} to {offs + size} are outside the {mem.size} bytes of mem")
+    if not mem.mapped:
         return refuse(errno.EINVAL, "mem is not mapped")
     return 0
 
 
 @DRIVER.checked
-def dmp_dv_mem_get_size(mem: DvMem | None) -> int:
+def dmp_dv_mem_get_size(mem: DvMem) -> int:
     """Real size in bytes, at least what was asked for; 0 for NULL."""
-    found = usable(mem, DvMem, "mem")
-    return 0 if found is None else found.size
+    return mem.size
 
 
 @DRIVER.checked
