@@ -20,17 +20,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Difference",
-    "ModuleOptions",
-    "Options",
-    "Result",
-    "__version__",
-    "bmlang",
-    "compile",
-    "compile_module",
-    "load_network",
-    "runtime",
-]
+    "Difference", "ModuleOptions", "Options", "Result", "__version__", "bmlang", "compile", "compile_module",
+    "load_network", "runtime",
+]  # fmt: skip
 
 _HOMES = {
     "api": ("compile", "compile_module", "load_network"),

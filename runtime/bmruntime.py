@@ -19,12 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bmcompiler.backends.bm1880.bmkernel import (
-    Bmk1880Context,
-    bmk1880_acquire_cmdbuf,
-    bmk1880_register,
-    bmk1880_reset,
-)
+from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context, bmk1880_acquire_cmdbuf, bmk1880_register, bmk1880_reset
 from bmcompiler.files.store import StrPath
 from bmcompiler.runtime import bmruntime_commands, bmruntime_memory
 from bmcompiler.runtime.bmdevice import (

@@ -182,16 +182,9 @@ def _offset(table: Table | int) -> int:
 
 
 __all__ = [
-    "FORMAT_OF_SIZE",
-    "NEURON_VIRTUAL",
-    "Box",
-    "Build",
-    "compact_bytes",
-    "extents",
-    "lane_bytes",
-    "side_fields",
+    "FORMAT_OF_SIZE", "NEURON_VIRTUAL", "Box", "Build", "compact_bytes", "extents", "lane_bytes", "side_fields",
     "word_shape",
-]
+]  # fmt: skip
 
 word_shape, lane_bytes, compact_bytes = CHIP.words_of, CHIP.aligned_bytes, CHIP.compact_bytes
 

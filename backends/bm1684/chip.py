@@ -13,19 +13,9 @@ from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 from bmcompiler.errors import EncodingError
 
 __all__ = [
-    "CHIP",
-    "COPY_LIMITS",
-    "Bm1684Chip",
-    "align_up",
-    "aligned_strides",
-    "channel_rows",
-    "compact_strides",
-    "global_strides",
-    "is_local",
-    "lane_offset",
-    "local_address",
-    "pixel_strides",
-]
+    "CHIP", "COPY_LIMITS", "Bm1684Chip", "align_up", "aligned_strides", "channel_rows", "compact_strides",
+    "global_strides", "is_local", "lane_offset", "local_address", "pixel_strides",
+]  # fmt: skip
 
 _WORD = (1 << 32) - 1
 COPY_LIMITS = CopyLimits(extent=65535, w_source=(0, 4095), w_target=(1, _WORD), h=_WORD)

@@ -7,12 +7,7 @@ from typing import Final
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
-from bmcompiler.backends.bm1684x.cycles import (
-    DIVIDE_STEPS,
-    RSQRT_STEPS,
-    RUN,
-    CycleTable,
-)
+from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, RSQRT_STEPS, RUN, CycleTable
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.bus import Bus

@@ -27,25 +27,11 @@ if TYPE_CHECKING:
     from bmcompiler.bmnet.tensor_op import TensorOp, TensorShape, TGCustomizedParameter
 
 __all__ = [
-    "BM_CHIP_BM1880",
-    "BM_OPT_LAYER_GROUP",
-    "BM_OPT_LAYER_GROUP_WITH_WEIG",
-    "BM_OPT_LAYER_GROUP_WITH_WEIGHT",
-    "CHIP_VER",
-    "OPT_NONE",
-    "Builder",
-    "CaffeBuilder",
-    "CaffeLayer",
-    "CustomizedCaffeLayer",
-    "CustomizedTensorFixedInst",
-    "Layer",
-    "LayerCalibrationParameter",
-    "TGCustomizedParameter",
-    "TensorFixedInst",
-    "TensorInst",
-    "TensorOp",
-    "TensorShape",
-]
+    "BM_CHIP_BM1880", "BM_OPT_LAYER_GROUP", "BM_OPT_LAYER_GROUP_WITH_WEIG", "BM_OPT_LAYER_GROUP_WITH_WEIGHT",
+    "CHIP_VER", "OPT_NONE", "Builder", "CaffeBuilder", "CaffeLayer", "CustomizedCaffeLayer",
+    "CustomizedTensorFixedInst", "Layer", "LayerCalibrationParameter", "TGCustomizedParameter", "TensorFixedInst",
+    "TensorInst", "TensorOp", "TensorShape",
+]  # fmt: skip
 
 _HOME = {
     "TensorOp": "tensor_op",

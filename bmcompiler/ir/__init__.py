@@ -8,23 +8,7 @@ from bmcompiler.ir.verifier import verify_module
 from bmcompiler.ir.weights import Weights
 
 __all__ = [
-    "DTYPES",
-    "FLOAT_DTYPES",
-    "INTEGER_DTYPES",
-    "Block",
-    "Function",
-    "Location",
-    "Module",
-    "Operation",
-    "Pattern",
-    "Quant",
-    "Rewriter",
-    "TensorType",
-    "Value",
-    "Weights",
-    "apply_patterns",
-    "copy_module",
-    "erase_dead",
-    "type_of_array",
-    "verify_module",
-]
+    "DTYPES", "FLOAT_DTYPES", "INTEGER_DTYPES", "Block", "Function", "Location", "Module", "Operation", "Pattern",
+    "Quant", "Rewriter", "TensorType", "Value", "Weights", "apply_patterns", "copy_module", "erase_dead",
+    "type_of_array", "verify_module",
+]  # fmt: skip

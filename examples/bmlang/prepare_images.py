@@ -15,16 +15,7 @@ import numpy as np
 
 import bmcompiler
 from bmcompiler import bmlang
-from bmcompiler.bmlang import (
-    BOTH,
-    COEFF_TENSOR,
-    FLOAT32,
-    INT32,
-    PadType,
-    PoolParam,
-    PoolType,
-    Tensor,
-)
+from bmcompiler.bmlang import BOTH, COEFF_TENSOR, FLOAT32, INT32, PadType, PoolParam, PoolType, Tensor
 
 HEIGHT, WIDTH, SIZE, EDGE = 60, 80, 48, 2
 MEAN, DEVIATION = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)

@@ -17,16 +17,8 @@ if TYPE_CHECKING:
     from bmcompiler.frontends.bmlang.program import Program
 
 __all__ = [
-    "ALL",
-    "checked",
-    "fits",
-    "make_constant",
-    "need_chip",
-    "need_shapes",
-    "need_types",
-    "tensors",
-    "variant",
-]
+    "ALL", "checked", "fits", "make_constant", "need_chip", "need_shapes", "need_types", "tensors", "variant",
+]  # fmt: skip
 
 _MODES = {
     QCalMode.LowPrecisionSymmetric: "low",

@@ -1,8 +1,8 @@
-"""What a row of the table of operators says, and how rows are written."""
+"""What a row of the table of operators says."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -139,13 +139,3 @@ def _parameter(text: str) -> Parameter:
     if not given:
         return Parameter(kind, name)
     return Parameter(kind, name, _DEFAULTS[default] if default in _DEFAULTS else int(default), False)
-
-
-def rows(family: str, *listed: Row) -> tuple[Row, ...]:
-    """Rows of one family."""
-    return tuple(replace(row, family=family) for row in listed)
-
-
-def row(name: str, signature: str, bm1682: str, bm1684: str, local: str, text: str, **more: Any) -> Row:
-    """A row whose family is given by `rows`; arguments as the attributes of `Row`."""
-    return Row(name, "", signature, bm1682, bm1684, local, text, **more)

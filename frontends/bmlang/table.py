@@ -1,4 +1,4 @@
-"""The 108 operators of BMLang as data: one row each, in the order of the vendor's page.
+"""The 108 operators of BMLang as data: the rows of operators.txt, in the order of the vendor's page.
 
 A row says what the vendor's page and bmlang.md say: parameters, element types per chip, broadcasting, constants, class.
 Checks, messages, default result types, the manual and the tests come from here; what an operator computes stands in
@@ -7,9 +7,26 @@ Checks, messages, default result types, the manual and the tests come from here;
 
 from __future__ import annotations
 
-from bmcompiler.frontends.bmlang.rows import Row
-from bmcompiler.frontends.bmlang.table_compute import COMPUTE
-from bmcompiler.frontends.bmlang.table_data import DATA
+from pathlib import Path
+from typing import Any
 
-TABLE: dict[str, Row] = {row.name: row for row in (*COMPUTE, *DATA)}
+from bmcompiler.frontends.bmlang.rows import Row
+
+
+def _rows(text: str) -> list[Row]:
+    found: list[dict[str, Any]] = []
+    family = ""
+    for line in filter(None, text.splitlines()):
+        if line.startswith("== "):
+            family = line[3:]
+        elif line.startswith("    "):
+            key, _, value = line.strip().partition(": ")
+            found[-1][key] = value if key != "todo" else value == "yes"
+        elif not line.startswith("#"):
+            name, _, signature = line.removesuffix(")").partition("(")
+            found.append({"name": name, "family": family, "signature": signature, "bm1682": "", "bm1684": ""})
+    return [Row(**each) for each in found]
+
+
+TABLE = {row.name: row for row in _rows(Path(__file__).with_name("operators.txt").read_text(encoding="utf-8"))}
 """Operator name -> row."""

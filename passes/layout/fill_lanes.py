@@ -17,16 +17,7 @@ from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import RegroupBands
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, savings, without_numbers
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    declared,
-    inherit,
-    make,
-    on,
-    producer,
-    rebuild,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, inherit, make, on, producer, rebuild
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target
 

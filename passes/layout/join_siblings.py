@@ -12,15 +12,7 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    declared,
-    inherit,
-    make,
-    on,
-    rebuild,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, inherit, make, on, rebuild
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,7 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    inherit,
-    make,
-    on,
-    rebuild,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, rebuild
 from bmcompiler.target import unsupported_reason
 
 Order = tuple[int, ...]

@@ -10,15 +10,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Mul
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    activates,
-    inherit,
-    make,
-    on,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, activates, inherit, make, on, sole
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.ops.places.bands import FromBands, ToBands
 from bmcompiler.ops.places.shape import Interleave
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    inherit,
-    make,
-    on,
-    producer,
-    rebuild,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, producer, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 

@@ -15,15 +15,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    inherit,
-    make,
-    on,
-    rebuild,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 

@@ -15,16 +15,7 @@ from bmcompiler.ops.elements.activation import Prelu
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    hand_name,
-    inherit,
-    make,
-    on,
-    producer,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, hand_name, inherit, make, on, producer, sole
 from bmcompiler.target import unsupported_reason
 
 if TYPE_CHECKING:

@@ -10,15 +10,7 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import (
-    PatternTable,
-    TargetPatternPass,
-    activates,
-    inherit,
-    on,
-    rebuild,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, activates, inherit, on, rebuild, sole
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,16 +12,7 @@ from bmcompiler.ops.elements.activation import Sqrt
 from bmcompiler.ops.elements.elementwise import Add, Div, Mul, Pow, Sub
 from bmcompiler.ops.layers.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.rewriting import (
-    PatternPass,
-    PatternTable,
-    activates,
-    inherit,
-    make,
-    on,
-    producer,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, producer, sole
 from bmcompiler.passes.simplify.formulas import become, closed
 
 if TYPE_CHECKING:

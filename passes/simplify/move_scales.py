@@ -12,16 +12,7 @@ from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.ops.places.shape import Concat, Reshape
-from bmcompiler.passes.rewriting import (
-    PatternPass,
-    PatternTable,
-    activates,
-    inherit,
-    make,
-    on,
-    rebuild,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, rebuild, sole
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,7 @@ from bmcompiler.ir import Rewriter
 from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
-from bmcompiler.passes.rewriting import (
-    PatternPass,
-    PatternTable,
-    activates,
-    inherit,
-    make,
-    on,
-    producer,
-    rebuild,
-    sole,
-)
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, producer, rebuild, sole
 
 _NHWC = (0, 2, 3, 1)
 

@@ -62,11 +62,7 @@ from bmcompiler.runtime.dmp_dv.messages import (
     dmp_dv_get_version_string,
     dmp_dv_set_last_error_message,
 )
-from bmcompiler.runtime.dmp_dv.weights import (
-    dmp_dv_pack_conv_weights,
-    dmp_dv_pack_dil_weights,
-    dmp_dv_pack_fc_weights,
-)
+from bmcompiler.runtime.dmp_dv.weights import dmp_dv_pack_conv_weights, dmp_dv_pack_dil_weights, dmp_dv_pack_fc_weights
 
 __all__ = [
     "MEM_AS_DEV_OUTPUT", "MEM_CPU_HADNT_READ", "MEM_CPU_WONT_READ", "DvCmdlist", "DvContext", "DvMem",

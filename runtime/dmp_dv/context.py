@@ -53,7 +53,7 @@ class DvContext(Handle):
 @DRIVER.checked
 def dmp_dv_context_create(
     chip: DvChip = CHIP, *, accumulator: Accumulator = Accumulator.EXACT, debug: bool | None = None
-) -> DvContext | None:
+) -> DvContext:
     """Open a simulated device. Thread-safe.
 
     Args:

@@ -164,7 +164,7 @@ def _handle_fields(record: NDArray[Any]) -> list[NDArray[Any]]:
     return found
 
 
-def _memory(context: DvContext | None, size: int) -> DvMem:
+def _memory(context: DvContext, size: int) -> DvMem:
     memory = dmp_dv_mem_alloc(context, max(1, size))
     if memory is None:
         raise RuntimeUseError(_last_error())

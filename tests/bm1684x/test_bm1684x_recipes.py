@@ -19,14 +19,7 @@ from bmcompiler.backends.bm1684x.recipe_tables import TableSpace, entries
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
 from bmcompiler.backends.lanes.facts import Range
 from bmcompiler.backends.lanes.operands import Immediate, Words
-from bmcompiler.backends.lanes.recipes import (
-    Steps,
-    exponential,
-    logic,
-    powers,
-    record,
-    reductions,
-)
+from bmcompiler.backends.lanes.recipes import Steps, exponential, logic, powers, record, reductions
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from bmcompiler import bmlang
-from bmcompiler.bmlang import (
-    COEFF_TENSOR,
-    COMPUTE_CPU,
-    FLOAT32,
-    INT8,
-    INT16,
-    NEURON_TENSOR,
-    Scalar,
-    Tensor,
-)
+from bmcompiler.bmlang import COEFF_TENSOR, COMPUTE_CPU, FLOAT32, INT8, INT16, NEURON_TENSOR, Scalar, Tensor
 from bmcompiler.errors import BMError, UsageError
 
 

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmcompiler.passes.quantization.formulas import (
-    largest_shift,
-    linear,
-    product_threshold,
-    rescaling,
-    sum_multipliers,
-)
+from bmcompiler.passes.quantization.formulas import largest_shift, linear, product_threshold, rescaling, sum_multipliers
 
 ratios = st.floats(1e-6, 200)
 thresholds = st.floats(1e-3, 1e3)

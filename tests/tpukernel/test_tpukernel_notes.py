@@ -8,16 +8,7 @@ from typing import Any
 import pytest
 
 from bmcompiler.errors import UsageError
-from bmcompiler.tpukernel import (
-    DT_FP32,
-    DT_INT16,
-    DT_UINT8,
-    DT_UINT16,
-    FUNCTIONS,
-    LOCAL_MEM_SIZE,
-    TABLE,
-    recording,
-)
+from bmcompiler.tpukernel import DT_FP32, DT_INT16, DT_UINT8, DT_UINT16, FUNCTIONS, LOCAL_MEM_SIZE, TABLE, recording
 
 LANE = LOCAL_MEM_SIZE
 TAYLOR = dict(dst_addr=0x1000, src_addr=0x2000, coeff_addr=0x3000, shape=(1, 64, 4, 4), num=10, dtype=DT_FP32)

@@ -19,13 +19,7 @@ from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.machine import cycles_of
 from bmcompiler.backends.bm1684.packed.channel_end import RULE as FACTORS
 from bmcompiler.backends.bm1684.packed.channel_end import shifts_buffer, takes_factors
-from bmcompiler.backends.bm1684.packed.conv_int import (
-    QUAD,
-    emit_sums,
-    real_vector_buffer,
-    vector_buffer,
-    weight_buffer,
-)
+from bmcompiler.backends.bm1684.packed.conv_int import QUAD, emit_sums, real_vector_buffer, vector_buffer, weight_buffer
 from bmcompiler.backends.bm1684.packed.int_requantize import Requantize
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant

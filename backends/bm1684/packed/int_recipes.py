@@ -8,14 +8,7 @@ from itertools import islice, permutations
 from typing import Any
 
 from bmcompiler.backends.bm1684.isa import Eu
-from bmcompiler.backends.bm1684.packed.int_steps import (
-    IntMachine,
-    IntProgram,
-    NotExactError,
-    Register,
-    limits,
-    record,
-)
+from bmcompiler.backends.bm1684.packed.int_steps import IntMachine, IntProgram, NotExactError, Register, limits, record
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Add, Max, Min, Mul, Sub

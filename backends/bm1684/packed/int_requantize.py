@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes
 from bmcompiler.backends.bm1684.chip import aligned_strides, pixel_strides
-from bmcompiler.backends.bm1684.instructions.packed import (
-    Number,
-    Packed,
-    emit_packed,
-    pixel_bytes,
-    pixel_halves,
-)
+from bmcompiler.backends.bm1684.instructions.packed import Number, Packed, emit_packed, pixel_bytes, pixel_halves
 from bmcompiler.backends.bm1684.instructions.products import Integers
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision

@@ -48,41 +48,12 @@ GLOBAL_MEM_START, L2_SRAM_START = CHIP.global_base, CHIP.l2_window
 _ENUMS = (data_type_t, rounding_mode_t, variable_type_t)
 _MEMBERS: dict[str, Any] = {member.name: member for enum in _ENUMS for member in enum}
 __all__ = [
-    "ALIGN_BYTES",
-    "BANK_SIZE",
-    "EU_NUM_8BIT",
-    "EU_NUM_16BIT",
-    "EU_NUM_32BIT",
-    "FUNCTIONS",
-    "GLOBAL_MEM_START",
-    "L2_SRAM_START",
-    "LOCAL_MEM_BANKS",
-    "LOCAL_MEM_SIZE",
-    "NPU_NUM",
-    "TABLE",
-    "Kernel",
-    "LibraryFunction",
-    "LocalMemory",
-    "Placed",
-    "Program",
-    "Recorder",
-    "Release",
-    "aligned",
-    "compact",
-    "data_type_t",
-    "dim2",
-    "dim4",
-    "kernel",
-    "line_aligned",
-    "model_of",
-    "padding_t",
-    "program_of",
-    "recording",
-    "rounding_mode_t",
-    "scalar_t",
-    "variable_t",
-    "variable_type_t",
-]
+    "ALIGN_BYTES", "BANK_SIZE", "EU_NUM_8BIT", "EU_NUM_16BIT", "EU_NUM_32BIT", "FUNCTIONS", "GLOBAL_MEM_START",
+    "L2_SRAM_START", "LOCAL_MEM_BANKS", "LOCAL_MEM_SIZE", "NPU_NUM", "TABLE", "Kernel", "LibraryFunction",
+    "LocalMemory", "Placed", "Program", "Recorder", "Release", "aligned", "compact", "data_type_t", "dim2", "dim4",
+    "kernel", "line_aligned", "model_of", "padding_t", "program_of", "recording", "rounding_mode_t", "scalar_t",
+    "variable_t", "variable_type_t",
+]  # fmt: skip
 __all__ += list(_MEMBERS)
 __all__ += list(FUNCTIONS)
 

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.backends.bm1684x.codes import Cmp
 from bmcompiler.backends.bm1684x.tpukernel import recipes
-from bmcompiler.backends.bm1684x.tpukernel.composite import (
-    BY_ERF,
-    DTYPE,
-    SHAPE,
-    Call,
-    by_exp,
-    prototype,
-    row,
-)
+from bmcompiler.backends.bm1684x.tpukernel.composite import BY_ERF, DTYPE, SHAPE, Call, by_exp, prototype, row
 from bmcompiler.backends.bm1684x.tpukernel.exponentials import exp, expm1
 from bmcompiler.backends.bm1684x.tpukernel.rows import Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, floats, single, within

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.backends.bm1684x.codes import Ar, Rounding
 from bmcompiler.backends.bm1684x.tpukernel import recipes
-from bmcompiler.backends.bm1684x.tpukernel.composite import (
-    DTYPE,
-    Body,
-    Call,
-    by_exp,
-    by_series,
-    prototype,
-    row,
-)
+from bmcompiler.backends.bm1684x.tpukernel.composite import DTYPE, Body, Call, by_exp, by_series, prototype, row
 from bmcompiler.backends.bm1684x.tpukernel.exponentials import exp
 from bmcompiler.backends.bm1684x.tpukernel.rows import Known, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import floats

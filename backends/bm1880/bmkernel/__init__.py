@@ -72,9 +72,7 @@ from bmcompiler.backends.bm1880.bmkernel.matrix import (
     bmk1880_tpu_matrix_mac,
     bmk1880_tpu_matrix_mac_2,
 )
-from bmcompiler.backends.bm1880.bmkernel.sync import (
-    Op,
-)
+from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.system import (
     bmk1880_acquire_cmdbuf,
     bmk1880_add_dependency,

@@ -20,12 +20,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-from bmcompiler.backends.bm1880.kernels.base import (
-    LocalKernel,
-    dims4,
-    is_activation,
-    is_constant,
-)
+from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, is_activation, is_constant
 from bmcompiler.backends.bm1880.machine import cycles_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes

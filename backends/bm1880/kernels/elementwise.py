@@ -38,14 +38,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import (
-    LocalKernel,
-    dims4,
-    flat_view,
-    is_activation,
-    is_constant,
-    kept_view,
-)
+from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, flat_view, is_activation, is_constant, kept_view
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp

@@ -28,12 +28,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, matrix, matrix_lane_bytes
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
-from bmcompiler.backends.bm1880.kernels.base import (
-    LocalKernel,
-    is_activation,
-    is_constant,
-    kept_view,
-)
+from bmcompiler.backends.bm1880.kernels.base import LocalKernel, is_activation, is_constant, kept_view
 from bmcompiler.backends.bm1880.kernels.conv import bias_buffer, byte_planes
 from bmcompiler.backends.bm1880.machine import cycles_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork

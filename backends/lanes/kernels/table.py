@@ -20,12 +20,7 @@ from bmcompiler.backends.lanes.kernels.moves.gather import (
     ScatterKernel,
 )
 from bmcompiler.backends.lanes.kernels.moves.interleave import InterleaveKernel
-from bmcompiler.backends.lanes.kernels.moves.layout import (
-    BitCastKernel,
-    ConcatKernel,
-    SplitKernel,
-    TriluKernel,
-)
+from bmcompiler.backends.lanes.kernels.moves.layout import BitCastKernel, ConcatKernel, SplitKernel, TriluKernel
 from bmcompiler.backends.lanes.kernels.moves.resample import ResizeKernel, UpsampleKernel
 from bmcompiler.backends.lanes.kernels.moves.selected_tiles import PaddingKernel, RepeatingKernel, SlicingKernel
 from bmcompiler.backends.lanes.kernels.moves.transposition import TransposingKernel

@@ -16,16 +16,6 @@ from bmcompiler.frontends.caffe.layers import (
 )
 
 __all__ = [
-    "activation",
-    "conv",
-    "detection",
-    "elementwise",
-    "norm",
-    "pool",
-    "recurrent",
-    "reduce",
-    "refused",
-    "regions",
-    "resample",
-    "shape",
-]
+    "activation", "conv", "detection", "elementwise", "norm", "pool", "recurrent", "reduce", "refused", "regions",
+    "resample", "shape",
+]  # fmt: skip

@@ -18,18 +18,6 @@ from bmcompiler.frontends.onnx.ops import (
 )
 
 __all__ = [
-    "activations",
-    "arithmetic",
-    "convolution",
-    "indexing",
-    "layout",
-    "matrix",
-    "normalization",
-    "pooling",
-    "quantization",
-    "recurrent",
-    "reductions",
-    "resampling",
-    "selection",
-    "signal",
-]
+    "activations", "arithmetic", "convolution", "indexing", "layout", "matrix", "normalization", "pooling",
+    "quantization", "recurrent", "reductions", "resampling", "selection", "signal",
+]  # fmt: skip

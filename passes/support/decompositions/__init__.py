@@ -17,17 +17,6 @@ from bmcompiler.passes.support.decompositions import (
 from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decompositions_of, decompositions_of_kind
 
 __all__ = [
-    "DECOMPOSITIONS",
-    "activation",
-    "broadcast",
-    "convolution",
-    "decompositions_of",
-    "decompositions_of_kind",
-    "elementwise",
-    "large_reduction",
-    "layout",
-    "matrix",
-    "pooling",
-    "reduction",
-    "resample",
-]
+    "DECOMPOSITIONS", "activation", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
+    "elementwise", "large_reduction", "layout", "matrix", "pooling", "reduction", "resample",
+]  # fmt: skip

@@ -17,14 +17,7 @@ from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d
 from bmcompiler.numeric.fp32 import add, flush
-from bmcompiler.runtime.simulator.bm1684.operands import (
-    FP32,
-    Operands,
-    Packed,
-    Reader,
-    integer_dtype,
-    register_strides,
-)
+from bmcompiler.runtime.simulator.bm1684.operands import FP32, Operands, Packed, Reader, integer_dtype, register_strides
 from bmcompiler.runtime.simulator.memory import IntArray
 from bmcompiler.runtime.simulator.plan import Step
 from bmcompiler.runtime.simulator.windows import window_of

@@ -18,18 +18,9 @@ from bmcompiler.runtime.simulator.memory import (
 )
 
 __all__ = [
-    "MAX_ELEMENTS",
-    "SIGNED",
-    "UNSIGNED",
-    "Bytes",
-    "GlobalMemory",
-    "IntArray",
-    "LocalMemory",
-    "Memories",
-    "Shape",
-    "Tensor",
-    "WideTensor",
-]
+    "MAX_ELEMENTS", "SIGNED", "UNSIGNED", "Bytes", "GlobalMemory", "IntArray", "LocalMemory", "Memories", "Shape",
+    "Tensor", "WideTensor",
+]  # fmt: skip
 
 
 class WideTensor:

@@ -11,15 +11,7 @@ from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import StrideCode
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import requantize, saturate
-from bmcompiler.runtime.simulator.bm1880.memory import (
-    SIGNED,
-    UNSIGNED,
-    IntArray,
-    Memories,
-    Shape,
-    Tensor,
-    WideTensor,
-)
+from bmcompiler.runtime.simulator.bm1880.memory import SIGNED, UNSIGNED, IntArray, Memories, Shape, Tensor, WideTensor
 
 Fields = dict[str, int]
 Step = Callable[[], None]

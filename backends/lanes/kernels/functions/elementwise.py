@@ -18,13 +18,7 @@ from bmcompiler.backends.lanes.kernels.functions.broadcast import (
 )
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, powers
 from bmcompiler.backends.lanes.recipes.halves import HALVES, ITEMS, UNITS
-from bmcompiler.backends.lanes.recipes.words import (
-    NARROW,
-    as_float,
-    from_words,
-    saturated,
-    to_words,
-)
+from bmcompiler.backends.lanes.recipes.words import NARROW, as_float, from_words, saturated, to_words
 from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value

@@ -13,12 +13,7 @@ from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import matmul
 from bmcompiler.numeric.ordered import two_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.conv import HALF_TYPES, fast_product, group_sizes, half_sums
-from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
-    requantized,
-    result_type,
-    signed_by,
-    wrapped,
-)
+from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, signed_by, wrapped
 from bmcompiler.runtime.simulator.bm1684x.operands import (
     FP32,
     Operands,

@@ -13,13 +13,7 @@ from bmcompiler.backends.bm1684x.codes import Layout, Pord, Precision, Rounding
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684x.cube.images import prepared
-from bmcompiler.runtime.simulator.bm1684x.cube.integers import (
-    requantized,
-    result_type,
-    shift_of,
-    signed_by,
-    wrapped,
-)
+from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, shift_of, signed_by, wrapped
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, Work, check_work, dtype_of
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import rounding_of, saturated
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
