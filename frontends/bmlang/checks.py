@@ -168,14 +168,18 @@ def _repeated(row: Row, outs: Sequence[Tensor | None]) -> list[Any]:
 
 
 def _first_wrong(form: Form, dtypes: Sequence[DataType | None], outputs: int) -> int:
-    """Index of the first type that does not fit the slots of a form; their number where all do."""
+    """Index of the first type that does not fit the places of a form; their number where all do."""
     taken, given = form.places(len(dtypes) - outputs, outputs)
     labels: dict[str, DataType] = {}
     for index, dtype in enumerate(dtypes):
-        slot = (*taken, *given)[index] if index < len(taken) + len(given) else None
+        place = (*taken, *given)[index] if index < len(taken) + len(given) else None
         if dtype is None:
             continue
-        if slot is None or dtype not in slot.dtypes or (slot.label and labels.setdefault(slot.label, dtype) != dtype):
+        if (
+            place is None
+            or dtype not in place.dtypes
+            or (place.label and labels.setdefault(place.label, dtype) != dtype)
+        ):
             return index
     return len(dtypes)
 

@@ -15,7 +15,7 @@ from rendered_text import found, lines, pages
 import bmcompiler
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.interpreter import run_module
-from bmcompiler.passes.quantization.choice.groups import Groups
+from bmcompiler.passes.quantization.choice.clusters import Clusters
 from bmcompiler.passes.quantization.choice.ways import COARSE
 from bmcompiler.passes.quantization.scale.scheme import Scales
 from bmcompiler.runtime import Session
@@ -61,7 +61,7 @@ def test_int8_networks_give_the_chips_bits(name: str, batch: int) -> None:
     if not kinds & {"i8", "u8"}:
         all_low = compiled(name, batch, quantize="int8", data={input_name: data}, max_cycles=1.0)
         exact, narrow = (Session(each.model).run({input_name: data[:batch]}) for each in (result, all_low))
-        error = np.sqrt(Groups([exact]).energies(narrow, exact).max())
+        error = np.sqrt(Clusters([exact]).energies(narrow, exact).max())
         little = Scales.share * cycles(result) <= cycles(all_low)
         assert little or error > COARSE, "a net may be all float only where integers gain too little or lose too much"
 

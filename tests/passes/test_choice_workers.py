@@ -15,7 +15,7 @@ from bmcompiler.files.carried import Carried
 from bmcompiler.ir import Module
 from bmcompiler.parallel import open_pool
 from bmcompiler.parallel.task import InlinePool, P, Pool, R, Task
-from bmcompiler.passes.quantization.choice.groups import Groups
+from bmcompiler.passes.quantization.choice.clusters import Clusters
 from bmcompiler.passes.quantization.choice.tasks import RunStep, Weigh, values_of, watched
 
 SAMPLES = {"data": np.random.default_rng(0).normal(size=(8, 4, 12, 12)).astype(np.float32)}
@@ -66,7 +66,7 @@ def test_an_error_weighs_what_it_changes_in_the_outputs() -> None:
     step = {module.main.input_names[0]: SAMPLES["data"][:1]}
     (name,) = watched(module.main)
     exact = bmcompiler.interpreter.run_module(module, step)[module.main.output_names[0]]
-    groups = Groups([{name: exact}])
+    groups = Clusters([{name: exact}])
     last = next(n for n, op in reversed(list(enumerate(module.main.ops))) if op.results)
     task = Weigh(Carried(module), groups, [step])
     energies, (own,) = task((0, {last: np.full(exact.shape, 0.5, np.float32)}))

@@ -173,7 +173,7 @@ def test_accuracy_may_cost_a_share_of_float_or_all_of_it_where_integers_take_mor
     known, limits = problem(0), list[float]()
     start = {unit: each[0] for unit, each in known.options.items()}
     chooser = object.__new__(Chooser)
-    chooser.ways = Ways(Scales.rules, (), timed=True, share=share)
+    chooser.ways = Ways(Scales.conversions, (), timed=True, share=share)
     chooser.costs = SimpleNamespace(whole=1000)  # type: ignore[assignment]
     monkeypatch.setattr(Problem, "cycles", lambda self, chosen: least)
     monkeypatch.setattr(Chooser, "_timed", lambda self, chosen: None)

@@ -83,7 +83,7 @@ def _of_operator(name: str) -> Iterator[Make]:
         (variant, ins, outs)
         for variant in variants(row)
         for ins, outs in combinations(row)
-        if accepted(row.rule("BM1684"), variant, ins, outs, False)
+        if accepted(row.typing("BM1684"), variant, ins, outs, False)
     ]
     for start in range(0, len(cases), MOST_CALLS):
 

@@ -23,7 +23,7 @@ Hosts = Mapping[Key, tuple[Key, int]]
 
 
 @dataclass(eq=False)
-class Group:
+class CommandPlan:
     """The runs of one command: chains of nodes that read the same map."""
 
     chains: list[list[Node]]
@@ -60,7 +60,7 @@ class Group:
         return ConvCommand(w, h, c, tuple(node.part.run for node in nodes), topo, output_mode=mode)
 
 
-Step = Group | Operation
+Step = CommandPlan | Operation
 """A command with one or more runs, or an op with commands of its own."""
 
 
@@ -103,10 +103,10 @@ def memory_of(key: Key) -> Key:
     return root_of(key) if isinstance(key, Value) else key
 
 
-def groups_of(units: Sequence[Unit], readers: Readers, hosts: Hosts) -> list[Step]:
+def command_plans(units: Sequence[Unit], readers: Readers, hosts: Hosts) -> list[Step]:
     """Commands in order, each run as early in a chain as the limits allow; an op that is no run stays as it is."""
     steps: dict[Step, None] = {}
-    open_chains: dict[Key, Group] = {}
+    open_chains: dict[Key, CommandPlan] = {}
     for unit in units:
         if not isinstance(unit, Node):
             steps[unit] = None
@@ -115,20 +115,20 @@ def groups_of(units: Sequence[Unit], readers: Readers, hosts: Hosts) -> list[Ste
         longer = None if before is None else _longer(before, unit)
         if before is not None and longer is not None:
             del steps[before]
-        group = longer or Group([[unit]])
-        steps[group] = None
+        plan = longer or CommandPlan([[unit]])
+        steps[plan] = None
         why = readers.why_stored(unit, hosts)
         if why is None:
-            open_chains[unit.result] = group
+            open_chains[unit.result] = plan
         else:
             unit.notes.append(f"to device memory: {why}")
     return list(steps)
 
 
-def _longer(group: Group, node: Node) -> Group | None:
+def _longer(plan: CommandPlan, node: Node) -> CommandPlan | None:
     """The chain with one more run; None where the limits do not allow that, which the last run so far then notes."""
-    (chain,) = group.chains
-    found = Group([[*chain, node]])
+    (chain,) = plan.chains
+    found = CommandPlan([[*chain, node]])
     reason = why_no_command(found)
     if reason:
         chain[-1].notes.append(f"to device memory: {reason}")
@@ -136,11 +136,11 @@ def _longer(group: Group, node: Node) -> Group | None:
     return found
 
 
-def why_no_command(group: Group) -> str | None:
-    """Why the runs of a group cannot share a command."""
-    if len(group.nodes) > MAX_RUNS:
+def why_no_command(plan: CommandPlan) -> str | None:
+    """Why the runs of a plan cannot share a command."""
+    if len(plan.nodes) > MAX_RUNS:
         return f"a command has {MAX_RUNS} runs"
-    refused = limits(group.command(), CHIP)
+    refused = limits(plan.command(), CHIP)
     return None if refused is None else refused.text
 
 
@@ -151,7 +151,7 @@ def merged(steps: Sequence[Step], hosts: Hosts) -> list[Step]:
     """
     found: list[Step] = []
     for step in steps:
-        while isinstance(step, Group):
+        while isinstance(step, CommandPlan):
             partner = next(_partners(step, found, hosts), None)
             if partner is None:
                 break
@@ -162,30 +162,30 @@ def merged(steps: Sequence[Step], hosts: Hosts) -> list[Step]:
     return found
 
 
-def _partners(group: Group, before: Sequence[Step], hosts: Hosts) -> Iterator[tuple[Group, Group]]:
+def _partners(plan: CommandPlan, before: Sequence[Step], hosts: Hosts) -> Iterator[tuple[CommandPlan, CommandPlan]]:
     """(earlier command, both as one), the latest first."""
-    if any(result not in hosts for result in group.results()):
+    if any(result not in hosts for result in plan.results()):
         return
     read: set[Key] = set()
     for step in reversed(before):
-        if isinstance(step, Group) and step.source == group.source and not read.intersection(step.results()):
-            both = _side_by_side(step, group, hosts)
+        if isinstance(step, CommandPlan) and step.source == plan.source and not read.intersection(step.results()):
+            both = _side_by_side(step, plan, hosts)
             if both is not None:
                 yield step, both
-        keys = step.reads() if isinstance(step, Group) else step.operands
+        keys = step.reads() if isinstance(step, CommandPlan) else step.operands
         read.update(map(memory_of, keys))
 
 
-def _side_by_side(first: Group, second: Group, hosts: Hosts) -> Group | None:
+def _side_by_side(first: CommandPlan, second: CommandPlan, hosts: Hosts) -> CommandPlan | None:
     """Both as one command, when their results follow each other in one map and the limits allow it."""
     if any(node.part.addend is not None for node in (*first.nodes, *second.nodes)):
         return None
     if any(result not in hosts for result in first.results()):
         return None
-    low, high = sorted((first, second), key=lambda group: hosts[group.results()[0]][1])
+    low, high = sorted((first, second), key=lambda plan: hosts[plan.results()[0]][1])
     last, following = low.chains[-1][-1], high.chains[0][-1]
     (host, offset), (other, start) = hosts[last.result], hosts[following.result]
     if host != other or offset + last.after.bytes != start:
         return None
-    both = Group([*low.chains, *high.chains])
+    both = CommandPlan([*low.chains, *high.chains])
     return None if why_no_command(both) else both

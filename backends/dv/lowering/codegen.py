@@ -18,7 +18,7 @@ from bmcompiler.backends.dv.driver.geometry import weight_bytes
 from bmcompiler.backends.dv.driver.unified_buffer import chain_need, tile_run
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
 from bmcompiler.backends.dv.lowering.build import DvBuild
-from bmcompiler.backends.dv.lowering.chains import Group
+from bmcompiler.backends.dv.lowering.chains import CommandPlan
 from bmcompiler.backends.dv.lowering.joining import Node
 from bmcompiler.backends.dv.lowering.plan import plan_device
 from bmcompiler.bmodel.bm168x import DTYPES, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet
@@ -33,7 +33,7 @@ from bmcompiler.ir.keys import is_weight
 from bmcompiler.target import GroupInfo, LayerRow
 
 
-def group_info(group: Group, number: int) -> GroupInfo:
+def group_info(group: CommandPlan, number: int) -> GroupInfo:
     """The runs of a command and what of the unified buffer they need; slices along w are the tiles of a run."""
     command, nodes = group.command(), group.nodes
     if command.is_multi_run:
@@ -50,7 +50,7 @@ class Emitted:
     spans: list[LayerSpan] = field(default_factory=list)
 
 
-def emit_group(group: Group, build: DvBuild, where: str) -> Emitted:
+def emit_command(group: CommandPlan, build: DvBuild, where: str) -> Emitted:
     """Add the commands to the program."""
     nodes = group.nodes
     command = replace(group.command(), runs=tuple(build.weighted(node.part) for node in nodes))
@@ -100,7 +100,7 @@ def _parameter_bytes(node: Node) -> int:
     return sum(value.type.nbytes for value in operands if is_weight(root_of(value)))
 
 
-def _place(group: Group, node: Node, external: bool) -> list[str]:
+def _place(group: CommandPlan, node: Node, external: bool) -> list[str]:
     """Where a run stands in its command."""
     notes = []
     if node is not group.nodes[0]:
@@ -143,8 +143,8 @@ class DvProgram(Program[DvBuild]):
         plan = self._plans.pop(0)
         self.build.places = plan.places
         for step in plan.steps:
-            if isinstance(step, Group):
-                emitted = emit_group(step, self.build, self.target.name)
+            if isinstance(step, CommandPlan):
+                emitted = emit_command(step, self.build, self.target.name)
                 self.rows += emitted.rows
                 self.spans[0].extend(emitted.spans)
                 self.groups.append(group_info(step, len(self.groups)))

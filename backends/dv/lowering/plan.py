@@ -9,7 +9,7 @@ from typing import Any
 from bmcompiler.backends.dv.kernels.base import RunKernel
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel, copy_part
 from bmcompiler.backends.dv.lowering.build import MapPlace, extent_of, map_bytes, samples_of
-from bmcompiler.backends.dv.lowering.chains import Group, Hosts, Readers, Step, groups_of, memory_of, merged
+from bmcompiler.backends.dv.lowering.chains import CommandPlan, Hosts, Readers, Step, command_plans, memory_of, merged
 from bmcompiler.backends.dv.lowering.joining import Inner, Key, Node, Unit, nodes_of
 from bmcompiler.backends.dv.lowering.parts import is_unrounded
 from bmcompiler.codegen.memory import Lifetime, first_fit, outermost, root_of
@@ -55,9 +55,9 @@ def plan_device(
     fixed = {*inputs, *map(root_of, outputs)}
     units, hosts = _concatenations(units, fixed, kernel_of, level > 1)
     if level > 1:
-        steps = merged(groups_of(units, Readers(units, fixed), hosts), hosts)
+        steps = merged(command_plans(units, Readers(units, fixed), hosts), hosts)
     else:
-        steps = [Group([[unit]]) if isinstance(unit, Node) else unit for unit in units]
+        steps = [CommandPlan([[unit]]) if isinstance(unit, Node) else unit for unit in units]
     places, size = _places(steps, inputs, outputs, hosts)
     return DevicePlan(steps, places, size)
 
@@ -134,13 +134,13 @@ def _places(
 
 
 def _read(step: Step) -> list[Key]:
-    if isinstance(step, Group):
+    if isinstance(step, CommandPlan):
         return step.reads()
     return [value for value in step.operands if not is_weight(root_of(value))]
 
 
 def _written(step: Step) -> list[tuple[Key, int, int]]:
     """(map, bytes of a sample, samples)."""
-    if isinstance(step, Group):
+    if isinstance(step, CommandPlan):
         return [(chain[-1].result, chain[-1].after.bytes, chain[-1].samples) for chain in step.chains]
     return [(value, map_bytes(value) // samples_of(value), samples_of(value)) for value in step.results]

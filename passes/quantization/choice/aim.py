@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH
 
 RUIN, MENDED = 0.5, 0.45
-"""Relative error of an output group above which cycles do not matter, and below which it is brought then."""
+"""Relative error of a cluster above which cycles do not matter, and below which it is brought then."""
 _EXACT = 1e-4
-"""Relative error of an output group that nothing is gained below."""
+"""Relative error of a cluster that nothing is gained below."""
 MARGIN = 1.1
 """What may be missing to a bound when all trials are used up."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What is wanted: error of the worst output group, cycles over those of the cheapest; None: the default."""
+    """What is wanted: error of the worst cluster, cycles over those of the cheapest; None: the default."""
 
     error: float | None = None
     cycles: float | None = None
@@ -37,7 +37,7 @@ class Aim:
 
     @property
     def wanted(self) -> float:
-        """The error of an output group that is good enough; whoever says what it may cost wants all that this buys."""
+        """The error of a cluster that is good enough; whoever says what it may cost wants all that this buys."""
         return self.error or (ERROR if self.cycles is None else _EXACT)
 
     def most(self, first: NDArray[np.float64], found: NDArray[np.float64]) -> float:

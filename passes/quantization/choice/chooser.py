@@ -1,4 +1,4 @@
-"""Choosing how each unit of a net computes: by what it does to each output group, against cycles."""
+"""Choosing how each unit of a net computes: by what it does to each cluster, against cycles."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Chooser:
 
     1. The net is lowered once for each mode. Each unit's own error is measured on what it reads there: its integers
        against the same in float.
-    2. These errors are put into the float net, one at a time, and what comes of them is measured in each output group;
+    2. These errors are put into the float net, one at a time, and what comes of them is measured in each cluster;
        errors of several units add up as independent noise. Errors of other modes have consequences in proportion.
        Where the cheapest assignment is exact enough this is left out, but if each decision is to be explained.
-    3. The cheapest assignment that keeps every group within bounds is solved for, and measured on other samples; where
-       it is worse than expected, the bounds of the next are narrower by as much.
+    3. The cheapest assignment that keeps every cluster within bounds is solved for, and measured on other samples;
+       where it is worse than expected, the bounds of the next are narrower by as much.
 
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
     assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
@@ -154,18 +154,18 @@ class Chooser:
     def _problem(self, parts: Sequence[Unit], costs: Mapping[Unit, Mapping[str, int]]) -> Problem:
         """Options; until they are weighed, their energies only tell which mode of a unit is more exact."""
         options: dict[Unit, list[Option]] = {unit: [] for unit in parts}
-        groups = len(self.reference.groups.groups)
+        clusters = len(self.reference.clusters.clusters)
         for unit in parts:
             for mode, cost in costs[unit].items():
                 if mode != FLOAT or unit.head not in self.fixed or len(costs[unit]) == 1:
                     own = self.own.get(unit, {}).get(mode, 0.0)
-                    options[unit].append(Option(mode, cost, np.full(groups, own)))
+                    options[unit].append(Option(mode, cost, np.full(clusters, own)))
         made = {value: unit for unit in parts for value in unit.results}
         reads = {u: list(dict.fromkeys(made[v] for v in u.operands if v in made)) for u in parts}
         return Problem(options, reads, {unit: border_of(unit.results, self.target) for unit in parts})
 
     def _weighed(self, problem: Problem, start: Chosen) -> tuple[Problem, Chosen]:
-        """The same with what each mode of a unit adds to each output group."""
+        """The same with what each mode of a unit adds to each cluster."""
         base: Errors = {unit: errors for unit, (_, errors) in self.cheap.items()}
         consequences = self.reference.consequences(base, self.tried, self.progress)
 
@@ -315,7 +315,7 @@ class Chooser:
         error: float,
         most_cycles: float,
     ) -> tuple[Chosen, NDArray[np.float64]]:
-        """From an assignment with measured energies to one whose groups are all within `error`, as far as cycles go."""
+        """From an assignment with measured energies to one whose clusters all are within `error`, as cycles allow."""
         bound, best = error**2, (dict(start), measured)
         wanted = np.full(len(measured), bound)
         now: Chosen = start
@@ -347,7 +347,7 @@ class Chooser:
     ) -> Choice:
         """What to say of each layer, and of the net."""
         choice = Choice(dict(self.fixed))
-        names = [str(group) for group in self.reference.groups.groups]
+        names = [str(cluster) for cluster in self.reference.clusters.clusters]
         for unit, option in chosen.items():
             cheap = start[unit]
             if option.name == FLOAT:

@@ -14,7 +14,7 @@ from bmcompiler.interpreter import evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.choice.groups import Groups
+from bmcompiler.passes.quantization.choice.clusters import Clusters
 from bmcompiler.passes.quantization.choice.tasks import (
     Inputs,
     RunStep,
@@ -57,7 +57,7 @@ class Reference:
         self.watched = watched(function)
         seen = map(self._watch, steps) if look is None else look.outputs.values()
         self.outputs = [{name: each[value] for name, value in self.watched.items()} for each in seen]
-        self.groups = Groups(self.outputs)
+        self.clusters = Clusters(self.outputs)
         self.energies: dict[Unit, float] = {}
         self._errors: WeakKeyDictionary[Building[Any], dict[int, NDArray[np.float64]]] = WeakKeyDictionary()
 
@@ -97,7 +97,7 @@ class Reference:
     def consequences(
         self, errors: Errors, steps: Sequence[int], progress: Progress | None = None
     ) -> dict[Unit, NDArray[np.float64]]:
-        """What each unit's own error does to each output group: energies as of `Groups.energies`, mean of the steps.
+        """What each unit's own error does to each cluster: energies as of `Clusters.energies`, mean of the steps.
 
         One run of the float net per step, and for each unit of what comes behind it; in the processes of the pool. Of
         more units than `_MOST`, neighbours are disturbed together: work grows with the net, not with its square. They
@@ -109,9 +109,9 @@ class Reference:
         runs = [units[start : start + size] for start in range(0, len(units), size)]
         work = [(number, run) for number in range(len(steps)) for run in runs]
         parts = ((steps[number], {places[u.ops[-1]]: errors[u][number] for u in run}) for number, run in work)
-        counted = self.pool.run(Weigh(self._carried(self.function), self.groups, self.steps), enumerate(parts))
+        counted = self.pool.run(Weigh(self._carried(self.function), self.clusters, self.steps), enumerate(parts))
         found = dict(counted if progress is None else progress(counted, "weighing layers", len(work)))
-        total = {unit: np.zeros(len(self.groups.groups)) for unit in errors}
+        total = {unit: np.zeros(len(self.clusters.clusters)) for unit in errors}
         for place, (number, run) in enumerate(work):
             energies, results = found[place]
             self.energies.update(zip(run, results))
@@ -125,10 +125,10 @@ class Reference:
         return self.energies[unit] * len(steps)
 
     def output_errors(self, low: Building[Any], steps: Sequence[int]) -> NDArray[np.float64]:
-        """Energies of the errors of an integer net in each output group, mean of the steps."""
+        """Energies of the errors of an integer net in each cluster, mean of the steps."""
         known = self._errors.setdefault(low, {})
         known.update(self._output_errors(low, [k for k in steps if k not in known]))
-        return sum((known[k] / len(steps) for k in steps), np.zeros(len(self.groups.groups)))
+        return sum((known[k] / len(steps) for k in steps), np.zeros(len(self.clusters.clusters)))
 
     def _output_errors(self, low: Building[Any], steps: Sequence[int]) -> dict[int, NDArray[np.float64]]:
         """The same by step."""
@@ -138,7 +138,7 @@ class Reference:
         task = RunStep(self._carried(low.new, low.module), list(known.values()))
         found = dict(self.pool.run(task, enumerate(_fed(low, self.steps[k]) for k in steps)))
         return {
-            k: self.groups.energies({**self.outputs[k], **dict(zip(known, found[number]))}, self.outputs[k])
+            k: self.clusters.energies({**self.outputs[k], **dict(zip(known, found[number]))}, self.outputs[k])
             for number, k in enumerate(steps)
         }
 

@@ -30,7 +30,7 @@ def rounded(
 
     Every other step of the reference is measured; the remaining ones judge each layer, and then the outputs of the net.
     Where these do not come nearer to float, all weights are the nearest integers, and so they are in large nets where
-    these leave no output group a larger error than `enough`. nearest: gives the net with them, which may have been
+    these leave no cluster a larger error than `enough`. nearest: gives the net with them, which may have been
     measured before.
     """
     steps, judges = reference.steps, range(0, len(reference.steps), 2)

@@ -1,4 +1,4 @@
-"""The cheapest assignment of options to units that keeps the expected error of every output group within bounds."""
+"""The cheapest assignment of options to units that keeps the expected error of every cluster within bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLOAT = "float"
 
 @dataclass(frozen=True)
 class Option:
-    """A way to compute a unit: cycles without those of conversions, and the energy it adds to each output group."""
+    """A way to compute a unit: cycles without those of conversions, and the energy it adds to each cluster."""
 
     name: str
     cycles: int

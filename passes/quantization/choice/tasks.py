@@ -18,7 +18,7 @@ from bmcompiler.ops.core import Weight
 from bmcompiler.ops.elements.activation import LogSoftmax, Softmax
 from bmcompiler.parallel.task import NamedTask
 from bmcompiler.passes.quantization.base import is_constant
-from bmcompiler.passes.quantization.choice.groups import Groups
+from bmcompiler.passes.quantization.choice.clusters import Clusters
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
@@ -29,22 +29,22 @@ Disturbed = tuple[int, Mapping[int, Array]]
 class FloatRun:
     """The float net on one step at a time, with all values kept."""
 
-    def __init__(self, module: Module, groups: Groups, steps: Sequence[Inputs]) -> None:
-        self.module, self.function, self.groups, self.steps = module, module.main, groups, steps
+    def __init__(self, module: Module, clusters: Clusters, steps: Sequence[Inputs]) -> None:
+        self.module, self.function, self.clusters, self.steps = module, module.main, clusters, steps
         self.watched = watched(self.function)
         self._needed = _behind_of(self.watched.values())
         self._step: int | None = None
         self._kept: dict[Value, Array] = {}
 
     def weigh(self, step: int, errors: Mapping[int, Array]) -> tuple[NDArray[np.float64], list[float]]:
-        """Energies (`Groups.energies`) of errors in the first results of ops, and the energy of each such result."""
+        """Energies (`Clusters.energies`) of errors in the first results of ops, and the energy of each such result."""
         if step != self._step:
             self._kept.clear()
             run_function(self.module, self.function, self.steps[step], self._kept.__setitem__)
             self._step = step
         exact = {name: self._kept[value] for name, value in self.watched.items()}
         results = [self.function.ops[place].results[0] for place in errors]
-        return self.groups.energies(self._behind(errors), exact), [
+        return self.clusters.energies(self._behind(errors), exact), [
             energy([finite(self._kept[value])]) for value in results
         ]
 
@@ -69,12 +69,12 @@ class Weigh(NamedTask[FloatRun, Disturbed, tuple[NDArray[np.float64], list[float
     """What errors in results do to the outputs of a float net (`FloatRun.weigh`)."""
 
     net: Carried
-    groups: Groups
+    clusters: Clusters
     steps: Sequence[Inputs]
 
     def load(self) -> FloatRun:
         """The net, not run yet."""
-        return FloatRun(self.net.module, self.groups, self.steps)
+        return FloatRun(self.net.module, self.clusters, self.steps)
 
     def compute(self, state: FloatRun, part: Disturbed) -> tuple[NDArray[np.float64], list[float]]:
         return state.weigh(*part)

@@ -33,8 +33,8 @@ def best_method(
 ) -> str:
     """Give the function the thresholds of the best method; returns a sentence on what they were measured to do.
 
-    The last one, that of `Calibrate`, is it where it leaves no output group a larger error than `enough`. Otherwise a
-    method is judged by the errors of all output groups, each of which counts in proportion: half the error of one is
+    The last one, that of `Calibrate`, is it where it leaves no cluster a larger error than `enough`. Otherwise a
+    method is judged by the errors of all clusters, each of which counts in proportion: half the error of one is
     worth twice that of another. Of large nets all are measured on `_LOOK` samples and the better half of them on the
     others, too: samples differ less there than in nets of few values.
     """
@@ -62,7 +62,7 @@ def best_method(
 
 
 def confirmed(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
-    """Whether outputs came a tenth nearer to float, and no group of them went further away."""
+    """Whether outputs came a tenth nearer to float, and no cluster of them went further away."""
     return judged(now) < _GAIN * judged(before) and bool((now <= before).all())
 
 

@@ -11,10 +11,10 @@ from bmcompiler.passes.quantization.choice.cost import cycles
 from bmcompiler.target import Target
 
 ERROR, WORTH = 0.02, 1.25
-"""Relative error of an output group that is aimed at unless told otherwise, while it costs at most WORTH times the
+"""Relative error of a cluster that is aimed at unless told otherwise, while it costs at most WORTH times the
 cycles of the cheapest assignment."""
 COARSE, DEAR = 0.1, 1.5
-"""Relative error of an output group that is worth DEAR times the cycles of the cheapest, if that gets rid of it."""
+"""Relative error of a cluster that is worth DEAR times the cycles of the cheapest, if that gets rid of it."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Output groups: channels of the outputs of a net that are of one kind, whose errors are looked at together."""
+"""Clusters: channels of the outputs of a net that are of one kind, whose errors are looked at together."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MOST_CHANNELS = 128
 _ALIKE = 8.0
 """Channels whose spreads differ by less are of one kind."""
 _LEAST = 0.01
-"""Share of the energy of a group that counts as its signal at the least: a group may be almost constant."""
+"""Share of the energy of a cluster that counts as its signal at the least: a cluster may be almost constant."""
 _TINY = 1e-30
 
 
 @dataclass(frozen=True)
-class Group:
+class Cluster:
     """Channels of an output: their positions on `axis` (all of the output where there is none)."""
 
     output: str
@@ -37,38 +37,38 @@ class Group:
         return f"'{self.output}' channels {', '.join(_runs(self.channels))}"
 
 
-class Groups:
-    """The output groups of a net, told apart by its float outputs on samples."""
+class Clusters:
+    """The clusters of a net, told apart by its float outputs on samples."""
 
     def __init__(self, steps: Sequence[Outputs]) -> None:
-        self.groups = [
-            group
+        self.clusters = [
+            cluster
             for name in steps[0]
             if steps[0][name].dtype.kind == "f" and steps[0][name].size
-            for group in _split(name, [np.nan_to_num(step[name]) for step in steps])
+            for cluster in _split(name, [np.nan_to_num(step[name]) for step in steps])
         ]
-        self.signal = np.array([_signal([g.of(step[g.output]) for step in steps]) for g in self.groups])
+        self.signal = np.array([_signal([g.of(step[g.output]) for step in steps]) for g in self.clusters])
 
     def energies(self, found: Outputs, wanted: Outputs) -> NDArray[np.float64]:
-        """Energy of the error of each group in one step, over that of the group's signal in a step: 1 is 100 %."""
+        """Energy of the error of each cluster in one step, over that of the cluster's signal in a step: 1 is 100 %."""
         differences = {
-            name: np.nan_to_num(found[name]) - np.nan_to_num(wanted[name]) for name in {g.output for g in self.groups}
+            name: np.nan_to_num(found[name]) - np.nan_to_num(wanted[name]) for name in {g.output for g in self.clusters}
         }
-        noise = [float(np.square(g.of(differences[g.output]), dtype=np.float64).sum()) for g in self.groups]
+        noise = [float(np.square(g.of(differences[g.output]), dtype=np.float64).sum()) for g in self.clusters]
         return np.array(noise) / self.signal
 
 
-def _split(name: str, steps: Sequence[NDArray[Any]]) -> list[Group]:
-    """Groups of one output: channels of like spread, in the order of their spreads."""
+def _split(name: str, steps: Sequence[NDArray[Any]]) -> list[Cluster]:
+    """Clusters of one output: channels of like spread, in the order of their spreads."""
     axis = _channel_axis(steps[0].shape)
     if axis is None:
-        return [Group(name, None, np.arange(0))]
+        return [Cluster(name, None, np.arange(0))]
     rows = np.concatenate([np.moveaxis(step, axis, 0).reshape(step.shape[axis], -1) for step in steps], axis=1)
     rows = rows.astype(np.float64)
     spread = np.sqrt(np.square(rows - rows.mean(1, keepdims=True)).mean(1) + _LEAST * np.square(rows).mean(1)) + _TINY
     order = np.argsort(spread)
     cuts = np.flatnonzero(spread[order][1:] > _ALIKE * spread[order][:-1]) + 1
-    return [Group(name, axis, np.sort(part)) for part in np.split(order, cuts)]
+    return [Cluster(name, axis, np.sort(part)) for part in np.split(order, cuts)]
 
 
 def _channel_axis(shape: tuple[int, ...]) -> int | None:
