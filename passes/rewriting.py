@@ -1,7 +1,6 @@
-"""What rewrite passes share: a pass made of patterns, constants as arrays, and who inherits names.
+"""What rewrite passes share: a pass made of patterns, and constants as arrays.
 
-Names: the op that takes the place of others carries their source layers in source order, and the tensor name
-(note `keys.TENSOR_NAME`) of the value it now produces (`inherit`).
+What new ops carry of those whose place they take, the rewriter knows (`bmcompiler.ir.carrying`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from bmcompiler.ir import Module, Operation, Rewriter, TensorType, Value, apply_patterns, type_of_array
+from bmcompiler.ir.carrying import locations
 from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
@@ -199,34 +199,14 @@ def rebuild(op: _Op, operands: Sequence[Value], **changes: Any) -> _Op:
     return fresh
 
 
-def locations(*ops: Operation) -> tuple[str, ...]:
-    """Source layers of ops given in source order, each once."""
-    return tuple(dict.fromkeys(name for op in ops for name in op.location))
-
-
-def inherit(new: _Op, *replaced: Operation) -> _Op:
-    """Let `new` stand for `replaced` (in source order): the layers of all, the notes and tensor name of the last.
-
-    What they need is the rewriter's to carry (`bmcompiler.ir.carrying`).
-    """
-    new.location = locations(*replaced)
-    for name in [name for name in new.attributes if "." in name]:
-        del new.attributes[name]
-    new.attributes |= {name: value for name, value in replaced[-1].attributes.items() if "." in name}
-    return new
-
-
 def merge_into(op: _Op, before: TensorOp, rewriter: Rewriter, **changes: Any) -> bool:
     """Let `op`, with other attributes, do on what `before` reads what both did."""
-    merged = rebuild(op, before.operands, **changes)
-    if len(before.results[0].uses) == 1:
-        inherit(merged, before, op)
-    rewriter.replace_with(op, merged)
+    rewriter.replace_with(op, rebuild(op, before.operands, **changes))
     return True
 
 
 def forward(op: TensorOp, value: Value, rewriter: Rewriter) -> bool:
-    """Replace a single-result op by its unchanged operand; the op behind `value` inherits. Always True."""
+    """Replace a single-result op by its unchanged operand; the op behind `value` stands for it, too. Always True."""
     source = value.op
     if isinstance(source, TensorOp) and not isinstance(source, Weight):
         source.location = locations(source, op)

@@ -1,4 +1,12 @@
-"""What the layers of a net need stays with the ops that take their place: no pass carries it by hand."""
+"""What layers carry stays with the ops that take their place: names, notes, what they need. No pass copies it by hand.
+
+1. The op that takes the place of others (`stand_for`) bears their layers in source order and the notes of the last:
+   name of the tensor, place, group, thresholds.
+2. An op that is replaced takes the ops with it that nobody reads any more; the op that makes its result stands for all
+   of them, but for those whose layers other new ops bear (`Rewriter.settle`). A pass says what stands for what only
+   where a new op that is not the last takes the place of an old one (`Rewriter.insert_before`).
+3. Multiply-accumulates are shared (`carry_macs`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +14,20 @@ from collections.abc import Iterable, Sequence
 
 from bmcompiler.ir.core import Location, Operation
 from bmcompiler.ir.keys import MACS, WEIGHT
+
+
+def locations(*ops: Operation) -> Location:
+    """Source layers of ops given in source order, each once."""
+    return tuple(dict.fromkeys(name for op in ops for name in op.location))
+
+
+def stand_for(new: Operation, *replaced: Operation) -> None:
+    """Rule 1, of ops given in source order."""
+    new.location = locations(*replaced)
+    for name in [name for name in new.attributes if "." in name]:
+        del new.attributes[name]
+    new.attributes |= {name: value for name, value in replaced[-1].attributes.items() if "." in name}
+
 
 Need = tuple[Location, int]
 """Layers of an op, and the multiply-accumulates that they need."""

@@ -10,7 +10,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.linear_quant import Quantize
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import ToBands
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, producer
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, producer
 from bmcompiler.target import unsupported_reason
 
 
@@ -46,8 +46,8 @@ class CutInputs(TargetPatternPass):
             for made in (read, cut):
                 made.drop_operands()
             return False
-        rewriter.insert_before(op, inherit(cut, whole, bands))
-        rewriter.replace_with(op, inherit(read, op))
+        rewriter.insert_before(op, cut, whole, bands)
+        rewriter.replace_with(op, read)
         return True
 
     def _is_better(self, old: tuple[TensorOp, TensorOp, TensorOp], new: tuple[TensorOp, TensorOp]) -> bool:

@@ -11,13 +11,13 @@ from bmcompiler.conditions import INTEGERS, NO_GROUPS, NO_LAYOUT, Condition
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, Rewriter, TensorType, Value
 from bmcompiler.ir.copying import copy_module
-from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import RegroupBands
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, savings, without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, inherit, make, on, producer, rebuild
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, make, on, producer, rebuild
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target
 
@@ -129,9 +129,7 @@ class FillLanes(TargetPatternPass):
         made = _in_rows(ops, [kernel, *repeated], rows)
         self.seen.add(made[0].result)
         for old, new in zip([*ops, ops[-1]], made):
-            rewriter.insert_before(ops[-1], inherit(new, old))
-        for new in made[:-1]:
-            new.attributes.pop(TENSOR_NAME, None)
+            rewriter.insert_before(ops[-1], new, old, is_part=new is not made[-1])
         rewriter.replace(ops[-1], made[-1].results)
         return True
 
@@ -178,10 +176,10 @@ class FillLanes(TargetPatternPass):
             ]
             part = _of_channels(ops, constants)
             for old, new in zip(ops, part):
-                rewriter.insert_before(last, inherit(new, old)).attributes.pop(TENSOR_NAME, None)
+                rewriter.insert_before(last, new, old, is_part=True)
             made.append(part[-1].results[0])
         self.seen.add(made[1])
-        joined = inherit(make("concat", made[::-1], {"axis": 1}), last)
+        joined = make("concat", made[::-1], {"axis": 1})
         joined.results[0].type = last.results[0].type
         rewriter.replace_with(last, joined)
         return True
@@ -227,7 +225,8 @@ class FillLanes(TargetPatternPass):
         for new in others:
             rewriter.insert_before(op, new)
         self.seen.add(made.results[0])
-        rewriter.replace_with(op, inherit(made, op))
+        rewriter.insert_before(op, made, op)
+        rewriter.replace(op, made.results)
         return True
 
     def _is_plain(self, op: Conv, weight: np.ndarray) -> bool:

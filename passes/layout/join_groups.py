@@ -10,7 +10,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Permute, Reshape
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, on, rebuild, sole
 
 _SWAPPED = (0, 2, 1, 3, 4)
 
@@ -81,8 +81,8 @@ class JoinGroups(PatternPass):
             value if len(array) == 1 else self.weight(array[order], value, conv, rewriter, "weight")
             for value, array in known  # factors can be one row for all channels
         ]
-        made = inherit(rebuild(conv, [conv.input, *ordered]), conv, split, swapped, op)
-        rewriter.insert_before(conv, made)
+        made = rebuild(conv, [conv.input, *ordered])
+        rewriter.insert_before(conv, made, conv, split, swapped, op)
         rewriter.replace(op, made.results)
         for unread in (swapped, split, conv):
             rewriter.erase(unread)

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Rewriter, Value
-from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, inherit, make, on, rebuild
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, make, on, rebuild
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,12 @@ class JoinSiblings(TargetPatternPass):
         vector = None if op.bias is None else self._stacked([each.bias for each in siblings], first, rewriter, "bias")
         made = _joined(branches, kernel, vector)
         self.seen.add(made[0].result)
-        for new in made:
-            rewriter.insert_before(first, new)
-        _name(branches, made)
-        for branch, part in zip(branches, made[len(branches[0]) :]):
+        parts = made[len(branches[0]) :]
+        for new, steps in zip(made, zip(*branches)):
+            rewriter.insert_before(first, new, *steps, is_part=True)
+        for branch, part in zip(branches, parts):
+            rewriter.insert_before(first, part, branch[-1])
+        for branch, part in zip(branches, parts):
             rewriter.replace(branch[-1], part.results)
         return True
 
@@ -118,11 +120,3 @@ def _joined(branches: Sequence[Sequence[TensorOp]], weight: Value, bias: Value |
         made.append(make("slice", [joined], bounds))
         first += channels
     return made
-
-
-def _name(branches: Sequence[Sequence[TensorOp]], made: Sequence[TensorOp]) -> None:
-    """Let the new ops stand for those of the branches: together for each step of them, a slice for the end of each."""
-    for new, old in zip(made, zip(*branches)):
-        inherit(new, *old).attributes.pop(TENSOR_NAME, None)
-    for new, branch in zip(made[len(branches[0]) :], branches):
-        inherit(new, branch[-1])

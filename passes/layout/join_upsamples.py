@@ -13,7 +13,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Concat, Upsample
 from bmcompiler.passes.drafts import cycles_saved
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, sole
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ class JoinUpsamples(TargetPatternPass):
             return False
         made = _joined(op, run)
         for new in made:
-            new.location = op.location
-            rewriter.insert_before(op, new)
-        inherit(made[-1], op)
+            rewriter.insert_before(op, new, op, is_part=new is not made[-1])
         rewriter.replace(op, made[-1].results)
         return True
 

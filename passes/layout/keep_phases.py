@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Rewriter, TensorType, Value
-from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,9 +69,7 @@ class KeepPhases(TargetPatternPass):
         ]
         ops = rewriting.ops(*made)
         for new, replaced in zip(ops, (before, op, old[-1])):
-            rewriter.insert_before(old[-1], inherit(new, replaced))
-        for new in ops[:2]:
-            new.attributes.pop(TENSOR_NAME, None)
+            rewriter.insert_before(old[-1], new, replaced, is_part=new is not ops[2])
         rewriter.replace(old[-1], ops[2].results)
         return True
 

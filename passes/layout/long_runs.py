@@ -13,7 +13,7 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, rebuild
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild
 from bmcompiler.target import unsupported_reason
 
 Order = tuple[int, ...]
@@ -73,7 +73,7 @@ class LongRuns(TargetPatternPass):
         made = _ops(op, shape, best)
         for each in made[:-1]:
             rewriter.insert_before(op, each)
-        rewriter.replace_with(op, inherit(made[-1], op))
+        rewriter.replace_with(op, made[-1])
         return True
 
     def in_front(self, op: Gather | Concat | Slice, rewriter: Rewriter) -> bool:
@@ -100,7 +100,7 @@ class LongRuns(TargetPatternPass):
             return False
         for each in made[:-1]:
             rewriter.insert_before(op, each)
-        rewriter.replace_with(op, inherit(made[-1], op))
+        rewriter.replace_with(op, made[-1])
         return True
 
     def cycles(self, op: Permute, shape: Shape, way: Sequence[Order]) -> float:

@@ -10,7 +10,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Mul
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, activates, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, activates, make, on, sole
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,6 @@ class MergeShortcuts(TargetPatternPass):
                 continue
             more: TensorOp = make("add", [gate, self.weight(one, None, op, rewriter, "one")], location=gated.location)
             rewriter.insert_before(op, more)
-            rewriter.replace_with(op, inherit(make("mul", [x, more.results[0]]), gated, op))
+            rewriter.replace_with(op, make("mul", [x, more.results[0]]), absorbed=[gated])
             return True
         return False

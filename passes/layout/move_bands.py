@@ -11,7 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.ops.places.bands import FromBands, ToBands
 from bmcompiler.ops.places.shape import Interleave
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, producer, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, producer, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 
@@ -79,7 +79,7 @@ class MoveBands(TargetPatternPass):
         for made in before:
             made.location = old[0].location
             rewriter.insert_before(old[-1], made)
-        rewriter.replace_with(old[-1], inherit(last, *old))
+        rewriter.replace_with(old[-1], last, absorbed=old[:-1])
         return True
 
     def _is_better(self, old: Sequence[TensorOp], new: Sequence[TensorOp]) -> bool:

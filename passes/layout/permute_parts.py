@@ -10,7 +10,7 @@ from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Rewriter
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.places.shape import Concat, Permute
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 
@@ -50,9 +50,7 @@ class PermuteParts(TargetPatternPass):
         for part in parts:
             part.attributes.pop(TENSOR_NAME, None)
             rewriter.insert_before(op, part)
-        joined = rebuild(concat, [part.result for part in parts], axis=axis)
-        rewriter.insert_before(op, joined)
-        rewriter.replace(op, inherit(joined, concat, op).results)
+        rewriter.replace_with(op, rebuild(concat, [part.result for part in parts], axis=axis))
         return True
 
     def _stays_fast(self, op: Permute, parts: Sequence[Permute]) -> bool:

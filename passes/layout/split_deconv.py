@@ -16,7 +16,7 @@ from bmcompiler.ops.layers.nn import Conv, Deconv
 from bmcompiler.ops.places.shape import Interleave, Slice
 from bmcompiler.passes.drafts import cycles_in_lanes, cycles_in_memory, cycles_saved, without_numbers
 from bmcompiler.passes.layout.deconv_phases import Phases, phase_weights, ways
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on
 from bmcompiler.target import unsupported_reason
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SplitDeconv(TargetPatternPass):
             for value, array in vectors
         ]
         conv, *moved = draft.ops(made, per_phase)
-        rewriter.replace_with(op, conv, *moved[:-1], inherit(moved[-1], op))
+        rewriter.replace_with(op, conv, *moved[:-1], moved[-1])
         return True
 
     def _best(self, op: Deconv) -> _Draft | None:

@@ -15,7 +15,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 
@@ -69,7 +69,7 @@ class SplitHeads(TargetPatternPass):
             part, cut, moved = _parts(op, shaped, product, axis, columns.size, constants)
             rewriter.insert_before(op, part)
             rewriter.insert_before(op, cut)
-            rewriter.replace_with(one, inherit(moved, op, one))
+            rewriter.replace_with(one, moved, absorbed=[op])
         return True
 
     @staticmethod
@@ -108,7 +108,7 @@ def _parts(
     op: Permute, shaped: Reshape, product: Matmul, axis: int, columns: int, constants: Sequence[Value]
 ) -> tuple[TensorOp, TensorOp, TensorOp]:
     """Product, reshape and permute of some of the columns."""
-    part = inherit(rebuild(product, [product.left, *constants]), product)
+    part = rebuild(product, [product.left, *constants])
     sizes = list(shaped.type.shape)
     sizes[axis] = columns * sizes[axis] // product.type.shape[-1]
     cut = make("reshape", [part.result], {"shape": tuple(sizes)}, None, shaped.location)

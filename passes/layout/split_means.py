@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Rewriter
-from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.passes.drafts import cycles_saved
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,8 @@ class SplitMeans(TargetPatternPass):
         if saved <= 0:
             return False
         first, second = _means(op, down)
-        inherit(first, op).attributes.pop(TENSOR_NAME, None)
-        rewriter.insert_before(op, first)
-        rewriter.replace_with(op, inherit(second, op))
+        rewriter.insert_before(op, first, op, is_part=True)
+        rewriter.replace_with(op, second)
         return True
 
 

@@ -12,7 +12,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 
@@ -56,9 +56,10 @@ class TransposedProducts(TargetPatternPass):
             for each in reversed(made):
                 each.drop_operands()
             return False
-        for each in made:
-            rewriter.insert_before(op, each)
-        rewriter.replace(op, inherit(product, op).results)
+        if moved is not None:
+            rewriter.insert_before(op, moved)
+        rewriter.insert_before(op, product, op)
+        rewriter.replace(op, product.results)
         return True
 
     def constant_right(self, op: Matmul, rewriter: Rewriter) -> bool:
@@ -76,7 +77,7 @@ class TransposedProducts(TargetPatternPass):
             return False
         right = self.weight(weight.swapaxes(-1, -2), op.right, op, rewriter, "weight")
         product = rebuild(op, [op.left, right, *op.operands[2:]], transpose_right=False)
-        rewriter.replace_with(op, inherit(product, op))
+        rewriter.replace_with(op, product)
         return True
 
     def _is_as_quick(self, made: Sequence[TensorOp], before: Matmul) -> bool:

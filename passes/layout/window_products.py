@@ -15,7 +15,7 @@ from bmcompiler.ops.elements.activation import Prelu
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, hand_name, inherit, make, on, producer, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, hand_name, make, on, producer, sole
 from bmcompiler.target import unsupported_reason
 
 if TYPE_CHECKING:
@@ -70,9 +70,8 @@ class WindowProducts(TargetPatternPass):
         if not self._is_worth_it(op, _conv(op, maps, draft)):
             return False
         made = self.weight(columns.reshape(shape), op.right, op, rewriter, "weight")
-        conv = inherit(_conv(op, maps, made), op)
-        hand_name(op, conv.result)
-        rewriter.insert_before(op, conv)
+        conv = _conv(op, maps, made)
+        rewriter.insert_before(op, conv, op)
         rewriter.replace_with(op, make("reshape", [conv.result], {"shape": op.type.shape}, None, op.location))
         return True
 
@@ -103,7 +102,7 @@ class WindowProducts(TargetPatternPass):
         work = op.clone([maps, *op.operands[1:]])
         work.result.type = op.type.with_shape(maps.shape)
         hand_name(flat, maps)
-        rewriter.insert_before(op, inherit(work, op))
+        rewriter.insert_before(op, work, op)
         rewriter.replace_with(op, make("reshape", [work.result], {"shape": op.type.shape}, None, op.location))
         return True
 

@@ -10,7 +10,7 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.passes.drafts import cycles_saved, without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, activates, inherit, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, activates, on, rebuild, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,9 +65,7 @@ class ComposeConvs(TargetPatternPass):
             return False
         weight = self.weight(kernel, op.weight, op, rewriter, "weight")
         bias = self.weight(vector, op.bias, op, rewriter, "bias")
-        made = _composed(first, op, weight, bias)
-        rewriter.insert_before(op, inherit(made, first, op))
-        rewriter.replace(op, made.results)
+        rewriter.replace_with(op, _composed(first, op, weight, bias))
         return True
 
     def _constants(self, op: Conv) -> tuple[np.ndarray | None, np.ndarray]:

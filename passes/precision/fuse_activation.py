@@ -10,7 +10,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Clip, Relu
 from bmcompiler.ops.shared import Activated
-from bmcompiler.passes.rewriting import activates, inherit, rebuild
+from bmcompiler.passes.rewriting import activates, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -53,7 +53,7 @@ def _fuse(op: TensorOp, target: Target | None, rewriter: Rewriter) -> bool:
     if target is not None and unsupported_reason(target, fused) is not None:
         fused.erase()
         return False
-    rewriter.replace_with(op, inherit(fused, before, op))
+    rewriter.replace_with(op, fused, absorbed=[before])
     rewriter.erase(before)
     return True
 

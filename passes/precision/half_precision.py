@@ -13,7 +13,7 @@ from bmcompiler.ir.keys import LARGE, WIDE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution
-from bmcompiler.passes.rewriting import Patterns, inherit, make
+from bmcompiler.passes.rewriting import Patterns, make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
@@ -105,7 +105,7 @@ class _Halves(Patterns):
         fresh = op.clone(operands)
         for result in fresh.results:
             result.type = TensorType(result.shape, self._dtype)
-        self._rewriter.insert_before(op, inherit(fresh, op))
+        self._rewriter.insert_before(op, fresh, op)
         if unsupported_reason(self._target, fresh) is not None or not self._finite(operands):
             fresh.erase()
             return False

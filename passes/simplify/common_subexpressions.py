@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_GROUPS
 from bmcompiler.ir import Function, Module
+from bmcompiler.ir.carrying import locations
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.rewriting import hand_name, locations
+from bmcompiler.passes.rewriting import hand_name
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 

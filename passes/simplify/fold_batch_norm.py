@@ -17,7 +17,6 @@ from bmcompiler.passes.rewriting import (
     PatternTable,
     activates,
     channel_axis,
-    inherit,
     make,
     on,
     on_each,
@@ -110,7 +109,7 @@ class FoldBatchNorm(PatternPass):
 
     def _to_scale(self, op: TensorOp, x: Value, affine: _Affine, axis: int, rewriter: Rewriter) -> None:
         vectors = self._vectors(op, affine, x, rewriter)
-        rewriter.replace_with(op, inherit(make("scale", [x, *vectors], {"axis": axis}), op))
+        rewriter.replace_with(op, make("scale", [x, *vectors], {"axis": axis}))
 
     def _vectors(self, op: TensorOp, affine: _Affine, x: Value, rewriter: Rewriter) -> list[Value]:
         factor = self.weight(affine.factor.astype(x.type.numpy), None, op, rewriter, f"{op.label}.scale")
@@ -131,7 +130,7 @@ class FoldBatchNorm(PatternPass):
         both = _Affine(first.factor * second.factor, _plus(offset, second.offset))
         x = before.operands[0]
         merged = make("scale", [x, *self._vectors(op, both, x, rewriter)], {"axis": op.axis})
-        rewriter.replace_with(op, inherit(merged, before, op))
+        rewriter.replace_with(op, merged)
         return True
 
     def affine(self, op: Scale, axis: int) -> _Affine | None:
@@ -163,7 +162,7 @@ class FoldBatchNorm(PatternPass):
         unchanged = (affine.factor == 1.0).all()
         scaled = None if unchanged else _times(heavy, weight, _per_output(heavy, affine.factor))
         fresh = self.reweighted(heavy, heavy.operands[0], op, rewriter, weight=scaled, bias=offset)
-        rewriter.replace_with(op, inherit(fresh, heavy, op))
+        rewriter.replace_with(op, fresh)
         return True
 
     def parameters(self, op: _Heavy) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -212,7 +211,7 @@ class FoldBatchNorm(PatternPass):
             bias = _plus(bias, _spread(op, affine.offset, weight.astype("float64")))
         scaled = _times(op, weight, _per_input(op, affine.factor))
         fresh = self.reweighted(op, before.operands[0], op, rewriter, weight=scaled, bias=bias)
-        rewriter.replace_with(op, inherit(fresh, before, op))
+        rewriter.replace_with(op, fresh)
         return True
 
     # -- rule 6 ------------------------------------------------------------------------------------------------------
@@ -249,7 +248,7 @@ class FoldBatchNorm(PatternPass):
         for fresh in moved:
             fresh.attributes.pop(TENSOR_NAME, None)  # what the source calls so is not scaled
             rewriter.insert_before(op, fresh)
-        rewriter.replace_with(op, inherit(rebuild(product, [moved[-1].result, product.right]), product, op))
+        rewriter.replace_with(op, rebuild(product, [moved[-1].result, product.right]))
         return True
 
 

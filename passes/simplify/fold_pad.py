@@ -11,7 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
 from bmcompiler.ops.places.shape import Concat, Pad
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on, producer, rebuild
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, make, on, producer, rebuild
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class FoldPad(PatternPass):
         pads = tuple(a + b for a, b in zip(before.pads, op.pads))
         merged = make("pad", before.operands, {"pads": pads, "value": op.value})
         merged.result.type = op.type
-        rewriter.replace_with(op, inherit(merged, before, op))
+        rewriter.replace_with(op, merged, absorbed=[before])
         return True
 
     def border(self, op: Concat, rewriter: Rewriter) -> bool:
@@ -79,7 +79,7 @@ class FoldPad(PatternPass):
         pads = [0] * (2 * op.type.rank)
         pads[2 * axis : 2 * axis + 2] = sum(sizes[: inner[0]]), sum(sizes[inner[0] + 1 :])
         attributes = {"pads": tuple(pads), "value": number}
-        rewriter.replace_with(op, inherit(make("pad", [op.operands[inner[0]]], attributes), op))
+        rewriter.replace_with(op, make("pad", [op.operands[inner[0]]], attributes))
         return True
 
 
@@ -98,7 +98,7 @@ def _absorb(op: Conv | Pool, pad: Pad, changes: dict[str, object], rewriter: Rew
         if any(size >= kernel for size, kernel in zip(pads, (rows, rows, columns, columns))):
             return False
     fresh = rebuild(op, [pad.operands[0], *op.operands[1:]], pads=pads, **changes)
-    rewriter.replace_with(op, inherit(fresh, pad, op))
+    rewriter.replace_with(op, fresh, absorbed=[pad])
     return True
 
 

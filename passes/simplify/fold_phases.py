@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.shape import Concat, Slice
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, on, producer, same_elements, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, on, producer, same_elements, sole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ class FoldPhases(PatternPass):
         }
         folded = op.clone([source, kernel, *op.operands[2:]], **changes)
         folded.result.type = op.type
-        rewriter.replace_with(op, inherit(folded, *_only_for(joined), op))
+        rewriter.replace_with(op, folded, absorbed=_only_for(joined))
         return True
 
 

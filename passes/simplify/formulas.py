@@ -10,7 +10,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Neg
 from bmcompiler.ops.elements.elementwise import Add, Div, Mul, Pow, Sub
 from bmcompiler.ops.layers.norm import Scale
-from bmcompiler.passes.rewriting import Patterns, activates, inherit, locations, producer, sole
+from bmcompiler.passes.rewriting import Patterns, activates, producer, sole
 
 _ARITHMETIC = (Add, Sub, Mul, Div, Scale, Neg)
 _HIGHEST = 4
@@ -155,12 +155,8 @@ def closed(root: TensorOp, ops: Iterable[TensorOp]) -> bool:
     return all(user in members for op in members if op is not root for r in op.results for user in r.users)
 
 
-def become(op: TensorOp, fresh: TensorOp, ops: Iterable[TensorOp], rewriter: Rewriter) -> bool:
-    """Put `fresh` in the place of `op`, with the source layers of all `ops` in source order. Always True."""
-    block = op.parent
-    assert block is not None  # it is being rewritten
-    inherit(fresh, op)
-    fresh.location = locations(*sorted(dict.fromkeys([*ops, op]), key=block.ops.index))
+def become(op: TensorOp, fresh: TensorOp, rewriter: Rewriter) -> bool:
+    """Put `fresh` in the place of `op`, with its type. Always True."""
     fresh.result.type = op.type
     rewriter.replace_with(op, fresh)
     return True

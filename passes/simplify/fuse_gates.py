@@ -65,9 +65,9 @@ class FuseGates(PatternPass, ArithmeticPatterns):
         if inner.offset != 0 or not closed(op, ops):
             return False
         if self.uniform(op.operands[0]) == 1.0 and inner.factor == -1.0 and inner.source.shape == op.type.shape:
-            return become(op, make("sigmoid", [inner.source]), ops, rewriter)
+            return become(op, make("sigmoid", [inner.source]), rewriter)
         if inner.source is op.operands[0] and inner.ops:
-            return become(op, make("swish", [inner.source], {"alpha": -inner.factor}), ops, rewriter)
+            return become(op, make("swish", [inner.source], {"alpha": -inner.factor}), rewriter)
         return False
 
     def reciprocal(self, op: Pow, rewriter: Rewriter) -> bool:
@@ -79,14 +79,14 @@ class FuseGates(PatternPass, ArithmeticPatterns):
         ops = [op, *bottom[1], *inner.ops]
         if inner.source.shape != op.type.shape or not closed(op, ops):
             return False
-        return become(op, make("sigmoid", [inner.source]), ops, rewriter)
+        return become(op, make("sigmoid", [inner.source]), rewriter)
 
     def softplus(self, op: Log, rewriter: Rewriter) -> bool:
         """Rule 2."""
         inside = self.one_plus_exp(op.operands[0])
         if inside is None or inside[0].shape != op.type.shape:
             return False
-        return become(op, make("softplus", [inside[0]]), [op, *inside[1]], rewriter)
+        return become(op, make("softplus", [inside[0]]), rewriter)
 
     # -- rules 3 to 6: products --------------------------------------------------------------------------------------
     def gate(self, op: TensorOp, rewriter: Rewriter) -> bool:
@@ -101,7 +101,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
             if found is None or not _close(product.number * found.number, 1.0) or x.shape != op.type.shape:
                 continue
             ops = [*product.ops, *found.ops]
-            return closed(op, ops) and become(op, make(found.name, [x], found.attributes), ops, rewriter)
+            return closed(op, ops) and become(op, make(found.name, [x], found.attributes), rewriter)
         return False
 
     def bent(self, value: Value, x: Value) -> _Gate | None:

@@ -12,7 +12,7 @@ from bmcompiler.ops.elements.activation import Sqrt
 from bmcompiler.ops.elements.elementwise import Add, Div, Mul, Pow, Sub
 from bmcompiler.ops.layers.norm import LastAxesNorm, LayerNorm, RmsNorm, Scale
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, producer, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, make, on, producer, sole
 from bmcompiler.passes.simplify.formulas import become, closed
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class FuseNorms(PatternPass):
             if left is not None and right is not None and left[0] is right[0]:
                 ops = [op, *root.ops, *left[1], *right[1]]
                 if closed(op, ops):
-                    return become(op, make("layer_norm", [left[0]], attributes), ops, rewriter)
+                    return become(op, make("layer_norm", [left[0]], attributes), rewriter)
             if data is root.base and closed(op, root.ops):
-                return become(op, make("rms_norm", [data], attributes), root.ops, rewriter)
+                return become(op, make("rms_norm", [data], attributes), rewriter)
         return False
 
     def root(self, value: Value) -> _Root | None:
@@ -172,7 +172,7 @@ class FuseNorms(PatternPass):
         if beta is not None:
             operands.append(self.weight(beta, None, op, rewriter, f"{op.label}.beta"))
         attributes = {"axis": norm.axis, "epsilon": norm.epsilon}
-        rewriter.replace_with(op, inherit(make(norm.opname, operands, attributes), norm, op))
+        rewriter.replace_with(op, make(norm.opname, operands, attributes))
         return True
 
 

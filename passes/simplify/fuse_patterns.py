@@ -67,20 +67,20 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
             if number is None or self.constant(x) is not None or x.shape != op.type.shape or math.isnan(number):
                 continue
             limits = {"min": number} if isinstance(op, Max) else {"max": number}
-            return become(op, make("clip", [x], limits), [op], rewriter)
+            return become(op, make("clip", [x], limits), rewriter)
         return False
 
     def clip_of_clip(self, op: Clip | Relu, rewriter: Rewriter) -> bool:
         """Rule 2."""
         low, high = _limits(op)
         if isinstance(op, Clip) and (low, high) == (0.0, math.inf):
-            return become(op, make("relu", op.operands), [op], rewriter)
+            return become(op, make("relu", op.operands), rewriter)
         before = sole(op.operands[0], Clip, Relu)
         if before is None or not op.type.is_float or (isinstance(before, Relu) and isinstance(op, Relu)):
             return False
         first = _limits(before)
         limits = {"min": min(max(first[0], low), high), "max": min(max(first[1], low), high)}
-        return become(op, make("clip", before.operands, limits), [before, op], rewriter)
+        return become(op, make("clip", before.operands, limits), rewriter)
 
     # -- rules 3 and 4 -----------------------------------------------------------------------------------------------
     def ramp(self, value: Value, *, top: bool = False) -> Line | None:
@@ -106,7 +106,7 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
         if found is None:
             return False
         fresh = make("hard_sigmoid", [found.source], {"alpha": found.factor, "beta": found.offset})
-        return become(op, fresh, found.ops, rewriter)
+        return become(op, fresh, rewriter)
 
     def hard_swish(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 4."""
@@ -125,8 +125,7 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
             total = outer.factor * line.factor
             shape = (limits[0], total * limits[1], total * inner.factor, total * inner.offset)
             if inner.source is line.source and all(map(_close, shape, (0.0, 1.0, 1 / 6, 0.5))):
-                ops = [*outer.ops, product, *line.ops, clip, *inner.ops]
-                return become(op, make("hard_swish", [line.source]), ops, rewriter)
+                return become(op, make("hard_swish", [line.source]), rewriter)
         return False
 
     # -- rule 5 ------------------------------------------------------------------------------------------------------
@@ -136,7 +135,7 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
             found = self.line_of(line)
             if found.ops and found.source is x and found.offset == 0 and 0 <= found.factor <= 1:
                 fresh = make("leaky_relu", [x], {"slope": found.factor})
-                return become(op, fresh, [op, *found.ops], rewriter)
+                return become(op, fresh, rewriter)
         return False
 
     def leaky_sum(self, op: Arithmetic, rewriter: Rewriter) -> bool:
@@ -150,7 +149,7 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
             below = self.below_zero(op.operands[1 - side]) if relu is not None else None
             if relu is None or below is None or below[0] is not relu.operands[0] or (isinstance(op, Sub) and side == 1):
                 continue
-            x, slope, ops = below
+            x, slope = below
             slope = -slope if isinstance(op, Sub) else slope
             axis = channel_axis(slope.shape, x.shape) if slope.size > 1 else 1
             if axis is None or not op.type.is_float:
@@ -161,29 +160,29 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
                 vector = np.ascontiguousarray(slope.ravel().astype(x.type.numpy))
                 value = self.weight(vector, None, op, rewriter, f"{op.label}.slope")
                 fresh = make("prelu", [x, value], {"axis": axis})
-            return become(op, fresh, [op, relu, *ops], rewriter)
+            return become(op, fresh, rewriter)
         return False
 
-    def below_zero(self, value: Value) -> tuple[Value, np.ndarray, list[TensorOp]] | None:
-        """(x, slope, ops) when value = slope * min(x, 0), slope a number or one per channel in float64."""
+    def below_zero(self, value: Value) -> tuple[Value, np.ndarray] | None:
+        """(x, slope) when value = slope * min(x, 0), slope a number or one per channel in float64."""
         import numpy as np
 
         op = sole(value, Mul, Scale, Neg, Clip, Relu, Sub)
         if op is None:
             return None
         if isinstance(op, Clip):
-            return (op.operands[0], np.ones(()), [op]) if _limits(op) == (-math.inf, 0.0) else None
+            return (op.operands[0], np.ones(())) if _limits(op) == (-math.inf, 0.0) else None
         if isinstance(op, Relu):
             inner = self.line_of(op.operands[0])
             negated = bool(inner.ops) and (inner.factor, inner.offset) == (-1.0, 0.0)
-            return (inner.source, -np.ones(()), [op, *inner.ops]) if negated else None
+            return (inner.source, -np.ones(())) if negated else None
         if isinstance(op, Sub):
             size = sole(op.operands[1], Abs)
             same = size is not None and size.operands[0] is op.operands[0]
-            return (op.operands[0], np.full((), 2.0), [op, *([size] if size else [])]) if same else None
+            return (op.operands[0], np.full((), 2.0)) if same else None
         return self.scaled_below_zero(op)
 
-    def scaled_below_zero(self, op: TensorOp) -> tuple[Value, np.ndarray, list[TensorOp]] | None:
+    def scaled_below_zero(self, op: TensorOp) -> tuple[Value, np.ndarray] | None:
         """`below_zero` through neg, and through mul or scale by a constant."""
         import numpy as np
 
@@ -197,7 +196,7 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
                 factor = factor.reshape(-1, *(1,) * (op.type.rank - 1 - op.axis))
             below = self.below_zero(op.operands[side])
             if below is not None and op.operands[side].shape == op.type.shape:
-                return below[0], below[1] * factor.astype(np.float64), [op, *below[2]]
+                return below[0], below[1] * factor.astype(np.float64)
         return None
 
     # -- rule 6 ------------------------------------------------------------------------------------------------------
@@ -208,13 +207,13 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
             return False
         if total.method != "sum" or len(total.axes) != 1 or not total.keepdims:
             return False
-        x, ops = exp.operands[0], [op, exp, total]
+        x = exp.operands[0]
         shift = sole(x, Sub)
         top = sole(shift.operands[1], Reduce) if shift is not None else None
         like_total = top is not None and (top.method, top.axes, top.keepdims) == ("max", total.axes, True)
         if shift is not None and top is not None and like_total and top.operands[0] is shift.operands[0]:
-            x, ops = shift.operands[0], [*ops, shift, top]
-        return become(op, make("softmax", [x], {"axis": total.axes[0]}), ops, rewriter)
+            x = shift.operands[0]
+        return become(op, make("softmax", [x], {"axis": total.axes[0]}), rewriter)
 
 
 def _limits(op: TensorOp) -> tuple[float, float]:

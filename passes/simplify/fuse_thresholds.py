@@ -11,7 +11,7 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.elements.logic import Compare, Where
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, make, on, sole
 
 _SWAPPED = {"less": "greater", "less_equal": "greater_equal"}
 
@@ -43,7 +43,7 @@ class FuseThresholds(PatternPass):
         found = self.limit(compare) if compare is not None else None
         if compare is None or found is None or (found[0].shape, found[0].dtype) != (op.type.shape, op.type.dtype):
             return False
-        rewriter.replace_with(op, inherit(make("threshold", [found[0]], {"threshold": found[1]}), compare, op))
+        rewriter.replace_with(op, make("threshold", [found[0]], {"threshold": found[1]}))
         return True
 
     def limit(self, compare: Compare) -> tuple[Value, float] | None:

@@ -12,7 +12,6 @@ from bmcompiler.passes.rewriting import (
     PatternPass,
     PatternTable,
     hand_name,
-    inherit,
     make,
     merge_into,
     on,
@@ -54,7 +53,7 @@ class MergeReshapes(PatternPass):
         moved = [axis for axis in op.order if shape[axis] != 1]
         if moved != sorted(moved):
             return False
-        reshape = inherit(make("reshape", op.operands, {"shape": op.type.shape}), op)
+        reshape = make("reshape", op.operands, {"shape": op.type.shape})
         reshape.result.type = op.type
         rewriter.replace_with(op, reshape)
         return True
@@ -67,6 +66,6 @@ class MergeReshapes(PatternPass):
         work = rebuild(op, [before.operands[0], *op.operands[1:]])
         hand_name(before, before.operands[0])
         reshape = make("reshape", [work.result], {"shape": op.type.shape}, None, before.location)
-        rewriter.insert_before(op, work)
+        rewriter.insert_before(op, work, op)
         rewriter.replace_with(op, reshape)
         return True

@@ -21,7 +21,6 @@ from bmcompiler.passes.rewriting import (
     PatternTable,
     forward,
     hand_name,
-    inherit,
     make,
     merge_into,
     on,
@@ -83,7 +82,7 @@ class MovePermutes(PatternPass):
         if operands is None:
             return False
         fresh = rebuild(op, operands, **moved_attributes(axes))
-        rewriter.insert_before(op, fresh)
+        rewriter.insert_before(op, fresh, op)
         for permute in permutes:
             hand_name(permute, permute.operands[0])
         order = axes.result_order()
@@ -135,10 +134,11 @@ class MovePermutes(PatternPass):
                 operands.append(self.permuted_constant(value, op.order, work, rewriter))
             else:
                 operands.append(value)
-        fresh = inherit(rebuild(work, operands, **moved_attributes(axes)), work, op)
+        fresh = rebuild(work, operands, **moved_attributes(axes))
+        rewriter.insert_before(op, fresh, op)
         fresh.location = work.location
         hand_name(work, fresh.result)
-        rewriter.replace_with(op, fresh)
+        rewriter.replace(op, fresh.results)
         return True
 
     def hangs_on_input(self, value: Value) -> bool:
@@ -171,8 +171,8 @@ class MovePermutes(PatternPass):
         rows = rows.reshape(*shape[1:], rows.shape[1]).transpose(*back, len(back)).reshape(rows.shape)
         right = self.weight(rows.T if op.transpose_right else rows, op.right, op, rewriter, f"{op.label}.weight")
         right.type = op.right.type
-        reshape = inherit(rebuild(flat, [source]), permute, flat)
-        rewriter.insert_before(op, reshape)
+        reshape = rebuild(flat, [source])
+        rewriter.insert_before(op, reshape, permute, flat)
         rewriter.replace_with(op, rebuild(op, [reshape.result, right, *op.operands[2:]]))
         return True
 

@@ -12,7 +12,7 @@ from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.ops.places.shape import Concat, Reshape
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, make, on, rebuild, sole
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MoveScales(PatternPass):
         """`before` of the scale in place of the scale of `before`. Always True."""
         scaled = make("scale", [before.operands[0], *op.operands[1:]], {"axis": axis}, None, op.location)
         rewriter.insert_before(op, scaled)
-        rewriter.replace_with(op, inherit(rebuild(before, [scaled.result]), before, op))
+        rewriter.replace_with(op, rebuild(before, [scaled.result]))
         return True
 
     def before_concat(self, op: Scale, rewriter: Rewriter) -> bool:
@@ -87,7 +87,7 @@ class MoveScales(PatternPass):
             rewriter.insert_before(op, part)
             parts.append(part.result)
             start = stop
-        rewriter.replace_with(op, inherit(rebuild(concat, parts), concat, op))
+        rewriter.replace_with(op, rebuild(concat, parts))
         return True
 
     def taken(self, value: Value) -> bool:

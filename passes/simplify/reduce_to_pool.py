@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Rewriter
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, make, on
 
 _POOLS = {"mean": "avg_pool", "max": "max_pool"}
 
@@ -38,10 +38,11 @@ class ReduceToPool(PatternPass):
             return False
         if op.type.quant not in (None, x.type.quant):
             return False
-        pool = inherit(make(name, [x], {"kernel": x.shape[2:]}), op)
+        pool = make(name, [x], {"kernel": x.shape[2:]})
         pool.result.type = op.type.with_shape(pool.type.shape)
-        new = [pool]
-        if not op.keepdims:
-            new.append(make("reshape", [pool.result], {"shape": op.type.shape}, None, op.location))
-        rewriter.replace_with(op, *new)
+        rewriter.insert_before(op, pool, op)
+        if op.keepdims:
+            rewriter.replace(op, pool.results)
+        else:
+            rewriter.replace_with(op, make("reshape", [pool.result], {"shape": op.type.shape}, None, op.location))
         return True

@@ -11,17 +11,7 @@ from bmcompiler.ops.elements.activation import Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.rewriting import (
-    PatternPass,
-    PatternTable,
-    activates,
-    declared,
-    forward,
-    inherit,
-    make,
-    on,
-    producer,
-)
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, declared, forward, make, on, producer
 
 _KEEPS_SINGLE = ("sum", "mean", "max", "min", "prod")
 
@@ -97,6 +87,5 @@ class RemoveIdentity(PatternPass):
             return False
         if op.keepdims:
             return self._drop(op, rewriter)
-        reshape = inherit(make("reshape", [value], {"shape": op.type.shape}), op)
-        rewriter.replace_with(op, reshape)
+        rewriter.replace_with(op, make("reshape", [value], {"shape": op.type.shape}))
         return True

@@ -10,7 +10,7 @@ from bmcompiler.ir import Rewriter
 from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, producer, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, make, on, producer, rebuild, sole
 
 _NHWC = (0, 2, 3, 1)
 
@@ -55,7 +55,7 @@ class SimplifyMatmul(PatternPass):
                 total = total + self.constant(matmul.bias)
             value = self.weight(total, addend, op, rewriter, f"{op.label}.bias")
             fresh = rebuild(matmul, [*matmul.operands[:2], value], activation=op.activation)
-            rewriter.replace_with(op, inherit(fresh, matmul, op))
+            rewriter.replace_with(op, fresh)
             return True
         return False
 
@@ -68,8 +68,9 @@ class SimplifyMatmul(PatternPass):
             return False
         kernels = (weight if op.transpose_right else weight.T)[:, :, None, None]
         value = self.weight(kernels, op.right, op, rewriter, f"{op.label}.weight")
-        conv = inherit(make("conv", [permute.operands[0], value, op.bias], {"activation": op.activation}), op)
-        rewriter.replace_with(op, conv, make("permute", [conv.result], {"order": _NHWC}, None, permute.location))
+        conv = make("conv", [permute.operands[0], value, op.bias], {"activation": op.activation})
+        rewriter.insert_before(op, conv, op)
+        rewriter.replace_with(op, make("permute", [conv.result], {"order": _NHWC}, None, permute.location))
         return True
 
     def squeeze_right(self, op: Matmul, rewriter: Rewriter) -> bool:
@@ -89,9 +90,10 @@ class SimplifyMatmul(PatternPass):
             return False
         rows, depth = prod(left.shape[:-1]), left.shape[-1]
         flat = make("reshape", [left], {"shape": (rows, depth)}, None, op.location)
-        product = inherit(rebuild(op, [flat.result, *op.operands[1:]]), op)
-        result = make("reshape", [product.result], {"shape": op.type.shape}, None, op.location)
-        rewriter.replace_with(op, flat, product, result)
+        product = rebuild(op, [flat.result, *op.operands[1:]])
+        rewriter.insert_before(op, flat)
+        rewriter.insert_before(op, product, op)
+        rewriter.replace_with(op, make("reshape", [product.result], {"shape": op.type.shape}, None, op.location))
         return True
 
     def transposed_left(self, op: Matmul, rewriter: Rewriter) -> bool:
@@ -103,6 +105,5 @@ class SimplifyMatmul(PatternPass):
         if tuple(permute.order) != (*range(rank - 2), rank - 1, rank - 2):
             return False
         fresh = rebuild(op, [permute.operands[0], *op.operands[1:]], transpose_left=not op.transpose_left)
-        fresh.location = tuple(dict.fromkeys((*permute.location, *op.location)))
-        rewriter.replace_with(op, fresh)
+        rewriter.replace_with(op, fresh, absorbed=[permute])
         return True

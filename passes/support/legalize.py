@@ -9,7 +9,7 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.rewriting import activates, declared, forward, inherit
+from bmcompiler.passes.rewriting import activates, declared, forward
 from bmcompiler.passes.support.decompositions import decompositions_of
 from bmcompiler.passes.support.decompositions.activation import activation_after
 from bmcompiler.passes.support.decompositions.base import Draft
@@ -68,7 +68,6 @@ class Legalizer:
             rewriter.insert_before(op, new)
         if draft.ops and value.op is draft.ops[-1]:
             value.type = op.type
-            inherit(draft.ops[-1], op)
             rewriter.replace(op, [value])
             return True
         return forward(op, value, rewriter)

@@ -11,10 +11,9 @@ from typing import Any
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Rewriter, Value
-from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Permute, Reshape
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, inherit, make, on, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, sole
 from bmcompiler.passes.simplify.axes import inverse
 from bmcompiler.target import unsupported_reason
 
@@ -75,9 +74,7 @@ class PixelShuffles(TargetPatternPass):
                 each.drop_operands()
             return False
         for each in made:
-            rewriter.insert_before(op, inherit(each, *old, op))
-            if each is not made[-1]:
-                each.attributes.pop(TENSOR_NAME, None)
+            rewriter.insert_before(op, each, *old, op, is_part=each is not made[-1])
         rewriter.replace(op, made[-1].results)
         for unread in reversed(old):
             rewriter.erase(unread)

@@ -10,7 +10,7 @@ import pytest
 from bmcompiler.errors import VerifyError
 from bmcompiler.ir import Module, Operation, Rewriter, TensorType
 from bmcompiler.ir.carrying import carry_macs
-from bmcompiler.ir.keys import MACS
+from bmcompiler.ir.keys import MACS, PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult, Pipeline, run_pipeline
@@ -73,6 +73,48 @@ def test_ops_that_nobody_reads_any_more_have_given_theirs() -> None:
     assert slim.macs() == sum(NEEDED.values()) and slim.products() == NEEDED["a"]
     assert first.macs() == last.macs() == 0
     assert sum(op.macs() for op in module.main.ops) == sum(NEEDED.values())
+
+
+def _noted(module: Module) -> list[Operation]:
+    """The computing ops of `net`, each with a name of its tensor."""
+    ops = [op for op in module.main.ops if op.operands and op.results]
+    for op in ops:
+        op.attributes[TENSOR_NAME] = f"{op.label}/{op.short_name}"
+    return ops
+
+
+def test_what_takes_the_place_of_ops_bears_their_layers_and_the_notes_of_the_last() -> None:
+    module, rewriter = net(), Rewriter()
+    first, _, end = _noted(module)
+    end.attributes[PLACE_CPU] = "slow"
+    rewriter.replace_with(end, make("conv", first.operands))
+    rewriter.settle()
+    made = module.main.returned[0].op
+    assert made is not None
+    assert made.location == ("a", "b")
+    assert (made.attributes[TENSOR_NAME], made.attributes[PLACE_CPU]) == ("b/relu", "slow")
+
+
+def test_layers_that_other_new_ops_bear_are_not_named_twice() -> None:
+    module, rewriter = net(), Rewriter()
+    first, last, end = _noted(module)
+    part = rewriter.insert_before(end, make("conv", first.operands), first, is_part=True)
+    whole = make("conv", [part.results[0], *last.operands[1:]])
+    rewriter.replace_with(end, whole)
+    rewriter.settle()
+    assert (part.location, whole.location) == (("a",), ("b",))
+    assert TENSOR_NAME not in part.attributes and whole.attributes[TENSOR_NAME] == "b/relu"
+
+
+def test_what_others_still_read_keeps_its_layers_unless_it_is_absorbed() -> None:
+    for absorbed in (False, True):
+        module, rewriter = net(), Rewriter()
+        first, last, end = _noted(module)
+        module.main.ops[-1].set_operand(0, first.result)
+        fresh = make("relu", last.operands[:1])
+        rewriter.replace_with(end, fresh, absorbed=[first] if absorbed else [])
+        rewriter.settle()
+        assert fresh.location == (("a", "b") if absorbed else ("b",))
 
 
 @dataclass(frozen=True)

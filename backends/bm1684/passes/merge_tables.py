@@ -11,7 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Softmax
 from bmcompiler.ops.elements.integer import Lut
 from bmcompiler.ops.elements.linear_quant import Dequantize
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, make, on, rebuild, sole
 
 _BYTES = ("i8", "u8")
 _ENTRIES = (*_BYTES, "f32")
@@ -51,7 +51,7 @@ class MergeTables(PatternPass):
         table.type = type(table.type)(table.shape, op.type.dtype, op.type.quant)
         fresh = rebuild(before, [before.x, table])
         fresh.result.type = op.type
-        rewriter.replace_with(op, inherit(fresh, before, op))
+        rewriter.replace_with(op, fresh)
         return True
 
     def powers(self, op: Softmax, rewriter: Rewriter) -> bool:
@@ -68,5 +68,5 @@ class MergeTables(PatternPass):
             return False
         table = self.weight(np.exp(reals).astype(np.float32), None, op, rewriter, f"{op.label}.powers")
         fresh = make("lut_softmax", [before.x, table], {"axis": axis})
-        rewriter.replace_with(op, inherit(fresh, before, op))
+        rewriter.replace_with(op, fresh)
         return True

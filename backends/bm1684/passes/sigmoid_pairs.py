@@ -12,7 +12,7 @@ from bmcompiler.ops.elements.activation import Softmax
 from bmcompiler.ops.layers.nn import Conv, Matmul
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.precision.calibrate import MEASURED
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, inherit, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, make, on, rebuild, sole
 from bmcompiler.passmanager import PassContext, PassResult
 
 
@@ -66,7 +66,7 @@ class SigmoidPairs(PatternPass):
             if name := each.attributes.pop(TENSOR_NAME, None):
                 each.attributes[LAYER_NAME] = name
             rewriter.insert_before(op, each)
-        rewriter.replace_with(op, inherit(make("sigmoid", made[-1].results, location=op.location), op))
+        rewriter.replace_with(op, make("sigmoid", made[-1].results, location=op.location))
         return True
 
 

@@ -11,7 +11,7 @@ from bmcompiler.conditions import NO_LAYOUT
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PALETTE
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import Patterns, inherit, rebuild
+from bmcompiler.passes.rewriting import Patterns, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.palette import SIZE, distinct, nearest, palette
 from bmcompiler.target import unsupported_reason
@@ -77,7 +77,7 @@ class _Palettize(Patterns):
         fresh = self.weight(coded, value, op, rewriter, "weight")
         if fresh.op is not None:
             fresh.op.attributes[PALETTE] = SIZE
-        rewriter.replace_with(op, inherit(rebuild(op, [op.operands[0], fresh, *op.operands[2:]]), op))
+        rewriter.replace_with(op, rebuild(op, [op.operands[0], fresh, *op.operands[2:]]))
         return True
 
 
