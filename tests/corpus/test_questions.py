@@ -177,6 +177,7 @@ def test_integers_slower_than_floats_are_found(monkeypatch: Patch) -> None:
     asked = _trial(chip="bm1684", precision="int8")
     _slowed(monkeypatch, lambda result: 1.5 if result.precision == "int8" else 1.4)
     assert _found("int8 not slower", asked) == ("int8 slower", COST)
+    assert _found("int8 not slower", replace(asked, level=1)) == ("not asked", "not asked")
 
 
 @pytest.mark.parametrize("check", ["linear in depth", "linear in pixels"])
