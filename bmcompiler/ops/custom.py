@@ -87,7 +87,7 @@ class Customized(TensorOp):
             raise self.shape_error(f"its plugin computed {len(outs)} outputs, declared {len(self.results)}")
         return tuple(self._result(np.asarray(array), index) for index, array in enumerate(outs))
 
-    def _integers(self, arrays: Sequence[Any], function: CpuFunction | None) -> Any:
+    def _integers(self, arrays: Sequence[Any], function: CpuFunction | None) -> np.ndarray:
         """What the plugin's kernel or instruction class computes."""
         kind = plugin_kernel(self.target, self)
         if kind is not None and kind.evaluate is not Kernel.evaluate:
@@ -138,7 +138,7 @@ class Customized(TensorOp):
                 inst.AddInputCalibrationParameter(_entry(value.op.label if value.op else "input", [value]))
         return inst
 
-    def _result(self, array: Any, index: int) -> Any:
+    def _result(self, array: np.ndarray, index: int) -> np.ndarray:
         type = self.results[index].type
         if array.size != prod(type.shape):
             raise self.shape_error(f"its plugin computed {list(array.shape)} for output {index}, declared {type}")

@@ -141,12 +141,12 @@ def _check_mode(op: Products) -> None:
 def requantize_products(
     op: Products,
     sums: Sums,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    over_depth: Callable[[Any], Any],
-    rows: Any = None,
-) -> Any:
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray | None,
+    over_depth: Callable[[np.ndarray], np.ndarray],
+    rows: np.ndarray | None = None,
+) -> np.ndarray:
     """The integer result of `op` by its mode.
 
     Args:
@@ -158,6 +158,7 @@ def requantize_products(
     if op.mode == ASYMMETRIC:
         return _asymmetric(op, sums, x, weight, bias, over_depth)
     if op.mode == CHANNEL:
+        assert bias is not None and rows is not None, "mode channel has a bias and factors (`_check_factors`)"
         return _channel(op, sums, x, weight, bias, over_depth, rows)
     wide = op.mode == HIGH and bias is not None and bias.dtype.itemsize > 2
     total = sums(x, weight, 0)
@@ -172,7 +173,14 @@ def requantize_products(
     return quant_modes.high(total, factor, dtype, bias if wide else None)
 
 
-def _asymmetric(op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
+def _asymmetric(
+    op: Products,
+    sums: Sums,
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray | None,
+    over_depth: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
     """Padding counts as the zero point of the input; only so bias2 is one number per channel (bmlang.md 3.3)."""
     of_input, of_weight, of_output = op.zero_points
     crossed = sums(x, np.full_like(weight, of_weight), of_input) if of_weight else None
@@ -182,8 +190,14 @@ def _asymmetric(op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_d
 
 
 def _channel(
-    op: Products, sums: Sums, x: Any, weight: Any, bias: Any, over_depth: Callable[[Any], Any], rows: Any
-) -> Any:
+    op: Products,
+    sums: Sums,
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    over_depth: Callable[[np.ndarray], np.ndarray],
+    rows: np.ndarray,
+) -> np.ndarray:
     of_input, of_weight, of_output = op.zero_points or (0, 0, 0)
     if bias.dtype.kind == "f":
         total = sums(x, weight, of_input)
@@ -202,7 +216,9 @@ def _channel(
     return factors.requantize(total, multiplier, shift, op.type.dtype, of_output + (offset[0] if offset else 0))
 
 
-def corrected_bias(op: Products, weight: Any, bias: Any, over_depth: Callable[[Any], Any]) -> Any:
+def corrected_bias(
+    op: Products, weight: np.ndarray, bias: np.ndarray | None, over_depth: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
     """bias2 of the modes with zero points: bias - zp_x * sum(w - zp_w), as integers or, with a bias of floats, as f32.
 
     Args: as `requantize_products`.

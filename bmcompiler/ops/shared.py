@@ -98,7 +98,7 @@ def need_activation(op: Activated) -> None:
         raise op.invalid(f"activation relu6 belongs to the float form, the result is {op.results[0].dtype}")
 
 
-def activated(op: Activated, out: Any) -> Any:
+def activated(op: Activated, out: np.ndarray) -> np.ndarray:
     """The result `out` of an op after its attribute `activation`; the formulas are those of relu and clip.
 
     `out` is a new array, which may be changed.
@@ -131,12 +131,12 @@ def need_length(op: TensorOp, name: str, items: Sequence[Any], rank: int) -> Non
         raise op.shape_error(f"{name} needs one entry per axis: {rank}, got {len(items)}")
 
 
-def along_axis(vector: Any, axis: int, rank: int) -> Any:
+def along_axis(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
     """A vector shaped to broadcast along one axis of a tensor of `rank` axes."""
     return vector.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
-def largest(x: Any) -> int:
+def largest(x: np.ndarray) -> int:
     """Largest magnitude that the element type of an integer array holds."""
     limits = np.iinfo(x.dtype)
     return max(-int(limits.min), int(limits.max))
@@ -150,6 +150,6 @@ def holding(magnitude: int) -> Any:
     return np.int32 if magnitude < 1 << 31 else np.int64
 
 
-def widened(*arrays: Any) -> tuple[Any, ...]:
+def widened(*arrays: np.ndarray | None) -> tuple[Any, ...]:
     """float16 arrays as float32, so that sums are not rounded at each step; others as they are."""
     return tuple(a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in arrays)

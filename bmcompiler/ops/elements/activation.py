@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class FloatUnary(TensorOp):
     def infer(self) -> TensorType:
         return plain(self.input.type)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.function(x)
 
     def check(self) -> None:
@@ -60,7 +60,7 @@ class Relu(TensorOp):
     def infer(self) -> TensorType:
         return self.operands[0].type
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.maximum(x, x.dtype.type(0))
 
     def check(self) -> None:
@@ -82,7 +82,7 @@ class Clip(FloatUnary):
     max = attr(float, float("inf"))
     idempotent = True
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.minimum(np.maximum(x, x.dtype.type(self.min)), x.dtype.type(self.max))
 
     def check(self) -> None:
@@ -110,7 +110,7 @@ class LeakyRelu(FloatUnary):
     homogeneous = True
     slope = attr(float, 0.01)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.where(x > 0, x, x * x.dtype.type(self.slope))
 
     def keeps_range(self) -> bool:
@@ -146,7 +146,7 @@ class Prelu(TensorOp):
             raise self.shape_error(f"slope must have 1 or {self.input.shape[axis]} values, got {self.slope.shape[0]}")
         return plain(self.input.type)
 
-    def evaluate(self, x: Any, slope: Any) -> Any:
+    def evaluate(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
         slopes = along_axis(slope, self.axis, x.ndim)
         if x.dtype.kind == "f":
             return np.where(x > 0, x, x * slopes)
@@ -181,7 +181,7 @@ class Elu(FloatUnary):
 
     alpha = attr(float, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.where(x > 0, x, x.dtype.type(self.alpha) * np.expm1(np.minimum(x, x.dtype.type(0))))
 
 
@@ -195,7 +195,7 @@ class Sigmoid(FloatUnary):
     confident = True
     bounds = (0.0, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         one = x.dtype.type(1)
         small = np.exp(-np.abs(x))  # in 0 .. 1, so nothing overflows
         return np.where(x >= 0, one, small) / (one + small)
@@ -225,7 +225,7 @@ class HardSigmoid(FloatUnary):
     beta = attr(float, 0.5)
     bounds = (0.0, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         return np.minimum(np.maximum(x * kind(self.alpha) + kind(self.beta), kind(0)), kind(1))
 
@@ -237,7 +237,7 @@ class HardSwish(FloatUnary):
     %y = "tensorop.hard_swish"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         return x * np.minimum(np.maximum(x * kind(1 / 6) + kind(0.5), kind(0)), kind(1))
 
@@ -296,7 +296,7 @@ class Neg(NumberUnary):
     %y = "tensorop.neg"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return -x
 
 
@@ -342,7 +342,7 @@ class Softplus(FloatUnary):
 
     bounds = (0.0, math.inf)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.logaddexp(x, x.dtype.type(0))
 
 
@@ -370,7 +370,7 @@ class Softmax(_SoftmaxBase):
     confident = True
     bounds = (0.0, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         powers = np.exp(x - x.max(axis=self.axis, keepdims=True, initial=-np.inf))
         return powers / powers.sum(axis=self.axis, keepdims=True)
 
@@ -384,6 +384,6 @@ class LogSoftmax(_SoftmaxBase):
 
     confident = True
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         shifted = x - x.max(axis=self.axis, keepdims=True, initial=-np.inf)
         return shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Binary(TensorOp):
     def infer(self) -> TensorType:
         return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype)
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return self.function(a, b)
 
 
@@ -55,7 +55,7 @@ class Arithmetic(Binary):
     free_dtype = True
     saturates = True
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if a.dtype.kind == "f" or self.wrap:
             return self.function(a, b)
         dtype = holding(largest(a) * largest(b) + largest(a) + largest(b))  # enough for any of the three
@@ -85,7 +85,7 @@ class Add(Arithmetic, Activated):
     neutral = 0.0
     commutative = True
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return activated(self, super().evaluate(a, b))
 
     def check(self) -> None:
@@ -132,7 +132,7 @@ class Div(Binary):
 
     neutral = 1.0
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if a.dtype.kind == "f":
             return np.divide(a, b)
         quotient = np.floor_divide(a, b)
@@ -155,7 +155,7 @@ class Mod(Binary):
 
     fmod = attr(bool, False)
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.fmod(a, b) if self.fmod else np.mod(a, b)
 
     def check(self) -> None:
@@ -175,7 +175,7 @@ class Pow(Binary):
     steep = True
     neutral = 1.0
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if a.dtype == b.dtype and a.dtype.kind == "f":
             return np.power(a, b)
         whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"

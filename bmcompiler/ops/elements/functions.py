@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.ir import DTYPES, TensorType
@@ -134,7 +132,7 @@ class Erf(FloatUnary):
 
     bounds = (-1.0, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return erf(x)
 
 
@@ -170,7 +168,7 @@ class IsNan(_FloatTest):
     %y = "tensorop.is_nan"(%x) : (tensor<1x8xf32>) -> tensor<1x8xi1>
     """
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.isnan(x)
 
 
@@ -184,7 +182,7 @@ class IsInf(_FloatTest):
     positive = attr(bool, True)
     negative = attr(bool, True)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.isinf(x) & np.where(x > 0, self.positive, self.negative)
 
 
@@ -205,7 +203,7 @@ class BitCast(TensorOp):
             raise self.invalid(f"unknown element type '{self.dtype}'; known: {', '.join(DTYPES)}")
         return TensorType(self.x.shape, self.dtype)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(x).view(self.type.numpy).reshape(x.shape)
 
     def check(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +12,12 @@ from bmcompiler.ops.elements.activation import FloatUnary
 from bmcompiler.ops.shared import need_axis, widened
 
 
-def _expm1_below(x: Any) -> Any:
+def _expm1_below(x: np.ndarray) -> np.ndarray:
     """exp(x) - 1 for negative x, 0 elsewhere, without overflow."""
     return np.expm1(np.minimum(x, x.dtype.type(0)))
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: np.ndarray) -> np.ndarray:
     small = np.exp(-np.abs(x))  # in 0 .. 1, so nothing overflows
     one = x.dtype.type(1)
     return np.where(x >= 0, one, small) / (one + small)
@@ -36,7 +35,7 @@ class Gelu(FloatUnary):
 
     approximate = attr(str, "none")
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         if self.approximate == "tanh":
             inner = np.tanh(kind(math.sqrt(2 / math.pi)) * (x + kind(0.044715) * x * x * x))
@@ -57,7 +56,7 @@ class Mish(FloatUnary):
     %y = "tensorop.mish"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         (wide,) = widened(x)
         grown = np.exp(np.minimum(wide, wide.dtype.type(20)))  # tanh(log(1 + e)) = e(e + 2) / (e(e + 2) + 2)
         grown = grown * (grown + 2)
@@ -73,7 +72,7 @@ class Swish(FloatUnary):
 
     alpha = attr(float, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return x * _sigmoid(x * x.dtype.type(self.alpha))
 
 
@@ -89,7 +88,7 @@ class Selu(FloatUnary):
     alpha = attr(float, 1.6732631921768188)
     gamma = attr(float, 1.0507010221481323)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         return kind(self.gamma) * np.where(x > 0, x, kind(self.alpha) * _expm1_below(x))
 
@@ -103,7 +102,7 @@ class Celu(FloatUnary):
 
     alpha = attr(float, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         alpha = x.dtype.type(self.alpha)
         return np.maximum(x, x.dtype.type(0)) + np.minimum(alpha * np.expm1(np.minimum(x / alpha, 80)), 0).astype(
             x.dtype
@@ -124,7 +123,7 @@ class Softsign(FloatUnary):
 
     bounds = (-1.0, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return x / (x.dtype.type(1) + np.abs(x))
 
 
@@ -137,7 +136,7 @@ class ThresholdedRelu(FloatUnary):
 
     alpha = attr(float, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         return np.where(x > kind(self.alpha), x, kind(0))
 
@@ -152,7 +151,7 @@ class Threshold(FloatUnary):
     threshold = attr(float, 0.0)
     bounds = (0.0, 1.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return (x > x.dtype.type(self.threshold)).astype(x.dtype)
 
 
@@ -166,7 +165,7 @@ class Shrink(FloatUnary):
     threshold = attr(float, 0.5)
     bias = attr(float, 0.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         limit, bias = kind(self.threshold), kind(self.bias)
         return np.where(x < -limit, x + bias, np.where(x > limit, x - bias, kind(0)))
@@ -185,7 +184,7 @@ class Hardmax(FloatUnary):
     bounds = (0.0, 1.0)
     follows_axes = True
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         out = np.zeros_like(x)
         np.put_along_axis(out, x.argmax(axis=self.axis, keepdims=True), 1, axis=self.axis)
         return out

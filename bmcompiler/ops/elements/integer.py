@@ -41,7 +41,7 @@ class _Shifted(TensorOp):
     def infer(self) -> TensorType:
         return TensorType(broadcast_shape(self, *(v.shape for v in self.operands)), self.operands[0].dtype)
 
-    def requantize(self, exact: Any) -> Any:
+    def requantize(self, exact: np.ndarray) -> np.ndarray:
         return arith.requantize(exact, self.rshift, self.type.dtype)
 
     def check(self) -> None:
@@ -62,7 +62,7 @@ class MulsShift(_Shifted):
     x = operand()
     multiplier = attr(int)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.requantize(x.astype(holding(largest(x) * abs(self.multiplier))) * self.multiplier)
 
     def check(self) -> None:
@@ -81,7 +81,7 @@ class AddsShift(_Shifted):
     x = operand()
     value = attr(int)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.requantize(x.astype(holding(largest(x) + abs(self.value))) + self.value)
 
     def check(self) -> None:
@@ -100,7 +100,7 @@ class RoundRshift(_Shifted):
     x = operand()
     rshift = attr(int)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.requantize(x.astype(holding(largest(x))))
 
 
@@ -117,7 +117,7 @@ class MulShift(_ShiftedBinary):
     %y = "tensorop.mul_shift"(%a, %b) {rshift = 7} : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return self.requantize(a.astype(holding(largest(a) * largest(b))) * b)
 
 
@@ -128,7 +128,7 @@ class AddShift(_ShiftedBinary):
     %y = "tensorop.add_shift"(%a, %b) {rshift = 1} : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return self.requantize(a.astype(holding(largest(a) + largest(b))) + b)
 
 
@@ -139,7 +139,7 @@ class SubShift(_ShiftedBinary):
     %y = "tensorop.sub_shift"(%a, %b) {rshift = 1} : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return self.requantize(a.astype(holding(largest(a) + largest(b))) - b)
 
 
@@ -160,7 +160,7 @@ class WeightedSum(_Shifted):
             )
         return plain(self.operands[0].type)
 
-    def total(self, arrays: tuple[Any, ...], value: int = 0) -> Any:
+    def total(self, arrays: tuple[Any, ...], value: int = 0) -> np.ndarray:
         """The sum and a value, before the shift."""
         terms = list(zip(arrays, self.multipliers))
         dtype = holding(sum(largest(array) * abs(multiplier) for array, multiplier in terms) + abs(value))
@@ -185,7 +185,7 @@ class MacShift(WeightedSum):
     Source: the mul_const and mac_const chain of bm1880.md 8.2.
     """
 
-    def evaluate(self, *arrays: Any) -> Any:
+    def evaluate(self, *arrays: np.ndarray) -> np.ndarray:
         return self.requantize(self.total(arrays))
 
 
@@ -201,7 +201,7 @@ class AffineSum(WeightedSum):
 
     value = attr(int)
 
-    def evaluate(self, *arrays: Any) -> Any:
+    def evaluate(self, *arrays: np.ndarray) -> np.ndarray:
         return self.requantize(self.total(arrays, self.value))
 
     def check(self) -> None:
@@ -226,7 +226,7 @@ class Lut(TensorOp):
             raise self.shape_error(f"the table must have 256 entries, got {self.table.shape[0]}")
         return TensorType(self.x.shape, self.table.dtype, self.table.type.quant)
 
-    def evaluate(self, x: Any, table: Any) -> Any:
+    def evaluate(self, x: np.ndarray, table: np.ndarray) -> np.ndarray:
         return table[x.view(np.uint8)]
 
     def check(self) -> None:
@@ -251,7 +251,7 @@ class LutSoftmax(TensorOp):
         need_axis(self, self.axis, self.x.type.rank)
         return TensorType(self.x.shape, "f32")
 
-    def evaluate(self, x: Any, table: Any) -> Any:
+    def evaluate(self, x: np.ndarray, table: np.ndarray) -> np.ndarray:
         powers = table[x.view(np.uint8)]
         return powers / powers.sum(axis=self.axis, keepdims=True)
 
@@ -284,7 +284,7 @@ class Mins(_WithScalar):
     %y = "tensorop.mins"(%x) {value = 0} : (tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.minimum(x, x.dtype.type(self.value))
 
 
@@ -295,7 +295,7 @@ class Maxs(_WithScalar):
     %y = "tensorop.maxs"(%x) {value = 0} : (tensor<1x8xi8>) -> tensor<1x8xi8>
     """
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.maximum(x, x.dtype.type(self.value))
 
 
@@ -358,7 +358,7 @@ class Cast(TensorOp):
             raise self.invalid(f"unknown element type '{self.dtype}'; known: {', '.join(DTYPES)}")
         return TensorType(self.x.shape, self.dtype)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         target = numpy_dtype(self.dtype)
         if self.truncate:
             return arith.truncate(x, target)

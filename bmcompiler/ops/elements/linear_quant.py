@@ -36,7 +36,7 @@ class Quantize(TensorOp):
     def infer(self) -> TensorType:
         return TensorType(self.x.shape, "i8", self.results[0].type.quant if self.results else None)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         quant: Any = self.type.quant
         if self.rounding == "up":
             return arith.quantize_real(x, quant.threshold)
@@ -71,7 +71,7 @@ class Dequantize(TensorOp):
     def infer(self) -> TensorType:
         return TensorType(self.x.shape, "f32")
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         quant: Any = self.x.type.quant
         return quant_modes.dequantize(x, _scale(self.x.type), quant.zero_point)
 
@@ -80,7 +80,7 @@ class Dequantize(TensorOp):
         _need_scale(self, "the operand", self.x.type, zero_point=True)
 
 
-def quantized(x: Any, rounding: str, type: TensorType) -> Any:
+def quantized(x: np.ndarray, rounding: str, type: TensorType) -> np.ndarray:
     """Reals as integers of a type, by the rounding "even" or "away" of quantize."""
     quant: Any = type.quant
     way = quant_modes.quantize_even if rounding == "even" else quant_modes.quantize_away
@@ -96,7 +96,7 @@ def need_single_scale(op: TensorOp) -> None:
         raise op.invalid(f"the scale must be a normal float32 number, got {op.type}")
 
 
-def _scale(type: TensorType) -> Any:
+def _scale(type: TensorType) -> np.ndarray:
     """The scale of a type, or its scales shaped to broadcast along their axis."""
     quant: Any = type.quant
     return along_axis(np.array(quant.scales), quant.axis, type.rank) if quant.scales else quant.scale
@@ -140,7 +140,7 @@ class LinearQuant(TensorOp):
         if list(scale.shape) != wanted:
             raise self.shape_error(f"scale must have shape {wanted} or one element, got {list(scale.shape)}")
 
-    def spread(self, parameter: Any) -> Any:
+    def spread(self, parameter: np.ndarray) -> np.ndarray:
         """Scale or zero point, shaped to broadcast against the input."""
         if self.block_size:
             repeated = np.repeat(parameter, self.block_size, axis=self.axis)
@@ -167,7 +167,7 @@ class QuantizeLinear(LinearQuant):
         self.check_parameters()
         return TensorType(self.input.shape, self.dtype)
 
-    def evaluate(self, x: Any, scale: Any, zero_point: Any = None) -> Any:
+    def evaluate(self, x: Any, scale: Any, zero_point: np.ndarray | None = None) -> Any:
         limits = np.iinfo(self.result.type.numpy)
         wide = np.rint(x.astype(scale.dtype, copy=False) / self.spread(scale)).astype(np.float64)
         if zero_point is not None:
@@ -196,7 +196,7 @@ class DequantizeLinear(LinearQuant):
         self.check_parameters()
         return TensorType(self.input.shape, self.scale.dtype)
 
-    def evaluate(self, x: Any, scale: Any, zero_point: Any = None) -> Any:
+    def evaluate(self, x: Any, scale: Any, zero_point: np.ndarray | None = None) -> Any:
         wide = x.astype(np.int64)
         if zero_point is not None:
             wide = wide - self.spread(zero_point)

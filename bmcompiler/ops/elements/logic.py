@@ -47,7 +47,7 @@ class Compare(Binary):
             raise self.invalid(f"unknown method '{self.method}'; known: {', '.join(_COMPARE)}")
         return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), "bool")
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return _COMPARE[self.method](a, b)
 
     def check(self) -> None:
@@ -72,7 +72,7 @@ class Where(TensorOp):
         shape = broadcast_shape(self, *(v.shape for v in self.operands))
         return TensorType(shape, self.a.dtype, quant)
 
-    def evaluate(self, condition: Any, a: Any, b: Any) -> Any:
+    def evaluate(self, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.where(condition, a, b)
 
     def check(self) -> None:
@@ -93,7 +93,7 @@ class BitNot(TensorOp):
     def infer(self) -> TensorType:
         return plain(self.x.type)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.invert(x)
 
     def check(self) -> None:
@@ -113,7 +113,7 @@ class BitShift(Binary):
 
     direction = attr(str)
 
-    def evaluate(self, a: Any, b: Any) -> Any:
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         width = 8 * a.dtype.itemsize
         far = (b < 0) | (b >= width)
         if self.direction == "left":
@@ -146,7 +146,7 @@ class RoundRshiftBy(TensorOp):
             raise self.shape_error(f"places {list(self.places.shape)} do not broadcast to {list(self.x.shape)}")
         return plain(self.x.type)
 
-    def evaluate(self, x: Any, places: Any) -> Any:
+    def evaluate(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
         wide = x.astype(holding(largest(x)))
         return arith.requantize(wide, np.clip(places, 0, MAX_SHIFT), self.type.dtype)
 
@@ -176,7 +176,7 @@ class ArithShift(TensorOp):
             raise self.shape_error(f"places {list(self.places.shape)} do not broadcast to {list(self.x.shape)}")
         return plain(self.x.type)
 
-    def evaluate(self, x: Any, places: Any) -> Any:
+    def evaluate(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
         left = places.astype(np.int64) if self.direction == "left" else -places.astype(np.int64)
         wide = x.astype(np.int64)
         down = wide >> np.clip(-left, 0, 63)

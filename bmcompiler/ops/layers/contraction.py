@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.ir import TensorType
@@ -42,7 +40,7 @@ class Einsum(TensorOp):
             raise self.shape_error(f"the result '{result}' of the equation names an axis twice or an unknown one")
         return TensorType(tuple(sizes[letter] for letter in result), self.operands[0].dtype)
 
-    def evaluate(self, *arrays: Any) -> Any:
+    def evaluate(self, *arrays: np.ndarray) -> np.ndarray:
         out = np.einsum(self.equation, *widened(*arrays), optimize=len(arrays) > 1)
         return np.array(out, arrays[0].dtype)
 
@@ -82,7 +80,7 @@ class Dft(TensorOp):
         size = self.input.shape[self.axis]
         return self.length or (2 * (size - 1) if self.onesided and self.inverse else size)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         wide = x.astype(np.float64)
         signal = wide[..., 0] if x.shape[-1] == 1 else wide[..., 0] + 1j * wide[..., 1]
         if self.onesided:

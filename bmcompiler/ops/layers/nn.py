@@ -79,7 +79,7 @@ class Conv(Convolution):
         ow = window_count(self, w + left + right, kw, self.strides[1], self.dilations[1])
         return TensorType((n, o, oh, ow), self.input.dtype)
 
-    def evaluate(self, x: Any, weight: Any, bias: Any = None, factors: Any = None) -> Any:
+    def evaluate(self, x: Any, weight: Any, bias: np.ndarray | None = None, factors: np.ndarray | None = None) -> Any:
         geometry: dict[str, Any] = {"strides": self.strides, "pads": self.pads}
         geometry |= {"dilations": self.dilations, "groups": self.group}
         if self.input.type.is_float:
@@ -149,7 +149,7 @@ class Deconv(Convolution):
             sizes.append(out)
         return TensorType((n, o * self.group, *sizes), self.input.dtype)
 
-    def evaluate(self, x: Any, weight: Any, bias: Any = None, factors: Any = None) -> Any:
+    def evaluate(self, x: Any, weight: Any, bias: np.ndarray | None = None, factors: np.ndarray | None = None) -> Any:
         if not self.input.type.is_float:
             shaped = None if bias is None else bias[:, None, None]
             return activated(self, requantize_products(self, self.sums, x, weight, shaped, self.over_depth, factors))
@@ -166,7 +166,7 @@ class Deconv(Convolution):
         inside = self.scatter(x.astype(np.int16) - border, weight, arith.matmul, np.int64)
         return inside + border * self.over_depth(weight.astype(np.int64))
 
-    def over_depth(self, weight: Any) -> Any:
+    def over_depth(self, weight: np.ndarray) -> np.ndarray:
         """Sums of the weights behind each output channel (O, 1, 1)."""
         c, o, kh, kw = weight.shape
         grouped = weight.reshape(self.group, c // self.group, o, kh, kw)
@@ -235,7 +235,7 @@ class Matmul(Products):
             raise self.shape_error(f"bias must have shape [{n}], got {list(self.bias.shape)}")
         return TensorType((*broadcast_shape(self, left[:-2], right[:-2]), m, n), self.left.dtype)
 
-    def evaluate(self, left: Any, right: Any, bias: Any = None, factors: Any = None) -> Any:
+    def evaluate(self, left: Any, right: Any, bias: np.ndarray | None = None, factors: np.ndarray | None = None) -> Any:
         a = left.swapaxes(-1, -2) if self.transpose_left else left
         b = right.swapaxes(-1, -2) if self.transpose_right else right
         if not self.left.type.is_float:
@@ -293,7 +293,7 @@ def conv2d_float(
     return out.reshape(n, o, oh, ow).astype(dtype, copy=False)
 
 
-def _padded(x: Any, pads: Any, value: int = 0) -> Any:
+def _padded(x: np.ndarray, pads: tuple[int, int, int, int], value: int = 0) -> np.ndarray:
     if not any(pads):
         return x
     top, bottom, left, right = pads
@@ -303,7 +303,7 @@ def _padded(x: Any, pads: Any, value: int = 0) -> Any:
     return padded
 
 
-def _pointwise(matrix: Any, columns: Any) -> Any:
+def _pointwise(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """A 1x1 convolution is a matrix product; output channels are split over the cores."""
     n, groups, _, size = columns.shape
     o = matrix.shape[1]
@@ -323,7 +323,9 @@ def _pieces(length: int, values: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def _depthwise(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]) -> Any:
+def _depthwise(
+    x: np.ndarray, weight: np.ndarray, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]
+) -> np.ndarray:
     """One input channel per group: multiply and add per tap, as a product of depth KH*KW would idle."""
     n, groups = x.shape[:2]
     oh, ow = out_size
@@ -336,7 +338,9 @@ def _depthwise(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, 
     return out
 
 
-def _by_columns(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]) -> Any:
+def _by_columns(
+    x: np.ndarray, weight: np.ndarray, taps: list[tuple[int, slice]], stride: int, out_size: tuple[int, int]
+) -> np.ndarray:
     """Matrix products over gathered windows, some output rows of one image at a time.
 
     So the gathered block stays small. Depth in the order (tap, channel) makes each gathered piece one contiguous copy.
@@ -347,7 +351,7 @@ def _by_columns(x: Any, weight: Any, taps: list[tuple[int, slice]], stride: int,
     matrix = weight.transpose(0, 2, 3, 1).reshape(groups, o, len(taps) * i)
     out = np.empty((n, groups, o, oh, ow), x.dtype)
 
-    def some(image: Any, result: Any, first: int, rows: int) -> None:
+    def some(image: np.ndarray, result: np.ndarray, first: int, rows: int) -> None:
         block = np.empty((groups, len(taps), i, rows, ow), x.dtype)
         for k, (top, columns) in enumerate(taps):
             low = top + first * stride

@@ -55,7 +55,7 @@ class Scale(TensorOp):
         _need_vectors(self, need_axis(self, self.axis, self.input.type.rank))
         return plain(self.input.type)
 
-    def evaluate(self, x: Any, weight: Any, bias: Any = None) -> Any:
+    def evaluate(self, x: Any, weight: Any, bias: np.ndarray | None = None) -> Any:
         factor = along_axis(weight, self.axis, x.ndim)
         if x.dtype.kind == "f":
             out = x * factor
@@ -91,7 +91,9 @@ class BatchNorm(TensorOp):
         _need_vectors(self, need_axis(self, 1, self.input.type.rank))
         return plain(self.input.type)
 
-    def evaluate(self, x: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
+    def evaluate(
+        self, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, mean: np.ndarray, variance: np.ndarray
+    ) -> np.ndarray:
         factor = gamma / np.sqrt(variance + variance.dtype.type(self.epsilon))
         out = x - along_axis(mean, 1, x.ndim)
         out *= along_axis(factor, 1, x.ndim)
@@ -125,7 +127,7 @@ class Lrn(TensorOp):
             raise self.shape_error(f"size must be at least 1, got {self.size}")
         return plain(self.input.type)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         channels, squares = x.shape[1], np.square(x)
         total = np.zeros_like(x)
@@ -167,7 +169,7 @@ class L2Normalize(_OverAxes):
 
     epsilon = attr(float, 0.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         (wide,) = widened(x)
         total = np.sum(np.square(wide), axis=self.axes, keepdims=True)
         return (wide / np.sqrt(total + total.dtype.type(self.epsilon))).astype(x.dtype, copy=False)
@@ -186,7 +188,7 @@ class MeanVarianceNorm(_OverAxes):
     normalize_variance = attr(bool, True)
     epsilon = attr(float, 0.0)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         (wide,) = widened(x)
         out = wide - wide.mean(axis=self.axes, keepdims=True)
         if self.normalize_variance:
@@ -233,7 +235,7 @@ class LayerNorm(LastAxesNorm):
     beta = optional_operand()
     weight_operands = ("gamma", "beta")
 
-    def evaluate(self, x: Any, gamma: Any = None, beta: Any = None) -> Any:
+    def evaluate(self, x: Any, gamma: np.ndarray | None = None, beta: np.ndarray | None = None) -> Any:
         (wide,) = widened(x)
         centred = wide - wide.mean(axis=self.axes(), keepdims=True)
         variance = np.mean(np.square(centred), axis=self.axes(), keepdims=True)
@@ -254,7 +256,7 @@ class RmsNorm(LastAxesNorm):
     gamma = optional_operand()
     weight_operands = ("gamma",)
 
-    def evaluate(self, x: Any, gamma: Any = None) -> Any:
+    def evaluate(self, x: Any, gamma: np.ndarray | None = None) -> Any:
         (wide,) = widened(x)
         squares = np.mean(np.square(wide), axis=self.axes(), keepdims=True)
         out = wide / np.sqrt(squares + squares.dtype.type(self.epsilon))

@@ -39,7 +39,7 @@ class Pool(TensorOp):
             shape[2 + i] = count - 1 if self.ceil_mode and (count - 1) * stride >= size + before else count
         return tuple(shape)
 
-    def padded(self, x: Any, value: Any) -> Any:
+    def padded(self, x: np.ndarray, value: float) -> np.ndarray:
         """`x` with its borders set to `value`, exactly as long as the windows reach (longer in ceil mode)."""
         _, _, h, w = x.shape
         top, _, left, _ = self.pads
@@ -151,7 +151,7 @@ class AvgPool(Pool):
         counts = np.multiply.outer(self.counts(0), self.counts(1)).astype(wide.dtype)
         return (self.windows(self.padded(wide, 0), np.add) / counts).astype(x.dtype, copy=False)
 
-    def counts(self, i: int) -> Any:
+    def counts(self, i: int) -> np.ndarray:
         """Positions that count for each window along axis 2 + i."""
         before, after = self.pads[2 * i : 2 * i + 2]
         end = before + self.input.shape[2 + i]

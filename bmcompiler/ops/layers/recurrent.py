@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmcompiler.ir import TensorType
+from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.base import Floats, Ints, Strs, TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.shared import need_float, need_same_dtype
 
@@ -73,7 +73,7 @@ class _Recurrent(TensorOp):
         steps, images, _ = self.input.shape
         return steps * images * (self.weight.type.size + self.recurrence.type.size)
 
-    def need_shape(self, name: str, value: Any, shape: tuple[int, ...]) -> None:
+    def need_shape(self, name: str, value: Value, shape: tuple[int, ...]) -> None:
         if value.shape != shape:
             raise self.shape_error(f"{name} must have shape {list(shape)}, got {list(value.shape)}")
 
@@ -103,7 +103,7 @@ class _Recurrent(TensorOp):
     def _limited(self, function: Callable[[Any, Any, Any], Any], alpha: float, beta: float) -> Callable[[Any], Any]:
         limit = self.clip
 
-        def apply(x: Any) -> Any:
+        def apply(x: np.ndarray) -> np.ndarray:
             kind = x.dtype.type
             return function(np.clip(x, -limit, limit) if limit else x, kind(alpha), kind(beta)).astype(x.dtype)
 
@@ -134,7 +134,9 @@ class _Recurrent(TensorOp):
                 state[d] = value
         return tuple(array.astype(x.dtype, copy=False) for array in (out, *final))
 
-    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+    def stepper(
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
+    ) -> Callable[..., tuple[Any, ...]]:
         """One step: (input part of the gates, states...) -> states."""
         raise TypeError(f"{type(self).__name__} defines no step")
 
@@ -154,7 +156,9 @@ class Rnn(_Recurrent):
     gates = 1
     functions = ("tanh",)
 
-    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+    def stepper(
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
+    ) -> Callable[..., tuple[Any, ...]]:
         (f,) = self.activation(direction)
         return lambda x, h: (f(x + h @ recurrence.T + bias),)
 
@@ -176,13 +180,15 @@ class Gru(_Recurrent):
     gates = 3
     functions = ("sigmoid", "tanh")
 
-    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+    def stepper(
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
+    ) -> Callable[..., tuple[Any, ...]]:
         f, g = self.activation(direction)
         size = recurrence.shape[1]
         gates, fresh = recurrence[: 2 * size].T, recurrence[2 * size :].T
         gate_bias, fresh_bias = bias[: 2 * size], bias[2 * size :]
 
-        def step(x: Any, h: Any) -> tuple[Any, ...]:
+        def step(x: np.ndarray, h: np.ndarray) -> tuple[Any, ...]:
             z, r = np.split(f(x[:, : 2 * size] + h @ gates + gate_bias), 2, axis=1)
             hidden = r * (h @ fresh + fresh_bias) if self.linear_before_reset else (r * h) @ fresh + fresh_bias
             return ((1 - z) * g(x[:, 2 * size :] + hidden) + z * h,)
@@ -217,13 +223,15 @@ class Lstm(_Recurrent):
             self.need_shape("peephole", self.peephole, (directions, 3 * hidden))
         return super().infer()
 
-    def stepper(self, direction: int, recurrence: Any, bias: Any, extras: list[Any]) -> Callable[..., tuple[Any, ...]]:
+    def stepper(
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
+    ) -> Callable[..., tuple[Any, ...]]:
         f, g, k = self.activation(direction)
         size = recurrence.shape[1]
         hole = extras[0] if extras else np.zeros(3 * size, recurrence.dtype)
         hole_i, hole_o, hole_f = np.split(hole, 3)
 
-        def step(x: Any, h: Any, c: Any) -> tuple[Any, ...]:
+        def step(x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[Any, ...]:
             i, o, forget, fresh = np.split(x + h @ recurrence.T + bias, 4, axis=1)
             i = f(i + hole_i * c)
             forget = 1 - i if self.input_forget else f(forget + hole_f * c)

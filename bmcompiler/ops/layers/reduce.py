@@ -55,7 +55,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 _INTEGER_METHODS = ("sum", "max", "min")
 
 
-def _limits(x: Any) -> tuple[Any, Any]:
+def _limits(x: np.ndarray) -> tuple[Any, Any]:
     """The lowest and the highest value of an array's type."""
     if x.dtype.kind == "f":
         return x.dtype.type(-np.inf), x.dtype.type(np.inf)
@@ -98,7 +98,7 @@ class Reduce(TensorOp):
         quant = self.x.type.quant if self.method in ("max", "min") else None
         return TensorType(tuple(kept), self.x.dtype, quant)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         how: dict[str, Any] = {"axis": self.axes, "keepdims": self.keepdims}
         if x.dtype.kind in "iu" and self.method == "sum" and not self.wrap:
             return arith.saturate(np.sum(x, dtype=np.int64, **how), self.type.dtype)
@@ -141,6 +141,6 @@ class Arg(TensorOp):
         shape[self.axis : self.axis + 1] = [1] if self.keepdims else []
         return TensorType(tuple(shape), "i32")
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         find = np.argmax if self.method == "max" else np.argmin
         return np.asarray(find(x, axis=self.axis, keepdims=self.keepdims)).astype(np.int32)

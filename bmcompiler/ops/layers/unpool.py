@@ -78,7 +78,7 @@ class MaxUnpool(TensorOp):
     def check(self) -> None:
         need_float(self, "the operand", self.input)
 
-    def evaluate(self, x: Any, mask: Any) -> Any:
+    def evaluate(self, x: np.ndarray, mask: np.ndarray) -> np.ndarray:
         planes, size = prod(x.shape[:2]), prod(self.size)
         at = mask.astype(np.int64).reshape(planes, -1)
         if at.size and not 0 <= at.min() <= at.max() < size:

@@ -35,7 +35,7 @@ class _ToBands(TensorOp):
             raise self.shape_error(f"rows above and below must not be negative, got {self.top} and {self.bottom}")
         return self.operands[0].type.with_shape((bands, channels, self.top + self.rows + self.bottom, width))
 
-    def cut(self, image: Any, bands: int) -> Any:
+    def cut(self, image: np.ndarray, bands: int) -> np.ndarray:
         """The bands of an image (1, C, H, W)."""
         _, channels, height, width = image.shape
         rows = self.top + bands * self.rows + self.bottom
@@ -75,7 +75,7 @@ class ToBands(_ToBands):
         _need_one_image(self)
         return self.band_shape(self.bands)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.cut(x, self.bands)
 
 
@@ -102,7 +102,7 @@ class QuantizeBands(_ToBands):
         shape = self.band_shape(self.bands).shape
         return TensorType(shape, "i8", self.results[0].type.quant if self.results else None)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.cut(quantized(x, self.rounding, self.type), self.bands)
 
     def check(self) -> None:
@@ -134,7 +134,7 @@ class RegroupBands(_ToBands):
         _need_height(self)
         return self.band_shape(self.x.shape[0])
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.cut(_joined(x, self.height), len(x))
 
 
@@ -157,7 +157,7 @@ class FromBands(Moving):
         _, channels, _, width = self.x.shape
         return self.operands[0].type.with_shape((1, channels, self.height, width))
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return _joined(x, self.height)
 
 
@@ -174,7 +174,7 @@ def _need_height(op: RegroupBands | FromBands) -> None:
         raise op.shape_error(f"{bands} bands of {rows} rows do not hold an image of {op.height} rows")
 
 
-def _joined(x: Any, height: int) -> Any:
+def _joined(x: np.ndarray, height: int) -> np.ndarray:
     bands, channels, rows, width = x.shape
     image = x.transpose(1, 0, 2, 3).reshape(1, channels, bands * rows, width)
     return np.ascontiguousarray(image[:, :, :height])

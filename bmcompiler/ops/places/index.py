@@ -14,7 +14,7 @@ from bmcompiler.ops.shared import need_axis, need_dtype, need_same_dtype
 INDEX = ("i32", "i64")
 
 
-def places(indices: Any, size: int) -> Any:
+def places(indices: np.ndarray, size: int) -> np.ndarray:
     """Indices of an axis as 0 .. size-1. Raises RuntimeUseError for one outside -size .. size-1."""
     if indices.size and (indices.min() < -size or indices.max() >= size):
         raise RuntimeUseError(
@@ -23,7 +23,7 @@ def places(indices: Any, size: int) -> Any:
     return np.where(indices < 0, indices + indices.dtype.type(size), indices)
 
 
-def tuple_places(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+def tuple_places(indices: np.ndarray, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """Index tuples (last axis of `indices`) as one array per leading axis of `shape`."""
     return tuple(places(indices[..., i], shape[i]) for i in range(indices.shape[-1]))
 
@@ -48,7 +48,7 @@ class Gather(TensorOp):
         axis = need_axis(self, self.axis, len(shape))
         return self.x.type.with_shape((*shape[:axis], *self.indices.shape, *shape[axis + 1 :]))
 
-    def evaluate(self, x: Any, indices: Any) -> Any:
+    def evaluate(self, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return np.take(x, places(indices, x.shape[self.axis]), axis=self.axis)
 
     def check(self) -> None:
@@ -63,7 +63,7 @@ def _same_rank(op: TensorOp, x: Value, indices: Value, axis: int) -> None:
         raise op.shape_error(f"indices {list(indices.shape)} do not fit {list(x.shape)} along axis {axis}")
 
 
-def along(indices: Any, axis: int, size: int) -> tuple[Any, ...]:
+def along(indices: np.ndarray, axis: int, size: int) -> tuple[Any, ...]:
     """Index arrays, one per axis, for elements that differ from their own place along `axis` only."""
     own = np.ogrid[tuple(slice(d) for d in indices.shape)]
     return tuple(places(indices, size) if i == axis else own[i] for i in range(indices.ndim))
@@ -88,7 +88,7 @@ class GatherElements(TensorOp):
         _same_rank(self, self.x, self.indices, self.axis)
         return self.x.type.with_shape(self.indices.shape)
 
-    def evaluate(self, x: Any, indices: Any) -> Any:
+    def evaluate(self, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return x[along(indices, self.axis, x.shape[self.axis])]
 
     def check(self) -> None:
@@ -120,7 +120,7 @@ class GatherNd(TensorOp):
             raise self.shape_error(f"index tuples of {indices[-1]} do not fit {list(x)}")
         return self.x.type.with_shape((*indices[:-1], *x[batch + indices[-1] :]))
 
-    def evaluate(self, x: Any, indices: Any) -> Any:
+    def evaluate(self, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
         batch = self.batch_dims
         own = np.ogrid[tuple(slice(d) for d in indices.shape[:-1])][:batch] if batch else ()
         where = (*own, *tuple_places(indices, x.shape[batch:]))
@@ -154,7 +154,7 @@ class OneHot(TensorOp):
             )
         return TensorType((*shape[:axis], self.depth, *shape[axis:]), self.values.dtype)
 
-    def evaluate(self, indices: Any, values: Any) -> Any:
+    def evaluate(self, indices: np.ndarray, values: np.ndarray) -> np.ndarray:
         wrapped = np.where(indices < 0, indices + indices.dtype.type(self.depth), indices)
         steps = np.arange(self.depth).reshape([-1 if i == self.axis else 1 for i in range(indices.ndim + 1)])
         return np.where(np.expand_dims(wrapped, self.axis) == steps, values[1], values[0])
@@ -185,7 +185,7 @@ class ReverseSequence(TensorOp):
             raise self.shape_error(f"lengths {list(self.lengths.shape)} do not fit {list(shape)} along axis {batch}")
         return self.operands[0].type
 
-    def evaluate(self, x: Any, lengths: Any) -> Any:
+    def evaluate(self, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         size = x.shape[self.time_axis]
         if lengths.size and (lengths.min() < 0 or lengths.max() > size):
             raise RuntimeUseError(f"a length is outside 0 to {size}")
@@ -213,7 +213,7 @@ class Trilu(TensorOp):
             raise self.shape_error(f"needs 2 axes or more, got {list(self.x.shape)}")
         return self.operands[0].type
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.triu(x, self.k) if self.upper else np.tril(x, self.k)
 
 
@@ -225,7 +225,7 @@ class _Scatter(TensorOp):
     updates = operand()
     reduction = attr(str, "none")
 
-    def put(self, out: Any, where: tuple[Any, ...], updates: Any) -> Any:
+    def put(self, out: np.ndarray, where: tuple[Any, ...], updates: np.ndarray) -> np.ndarray:
         """`updates` into the copy `out`; every occurrence of an index counts."""
         if self.reduction == "none":
             out[where] = updates
@@ -263,7 +263,7 @@ class ScatterElements(_Scatter):
             raise self.shape_error(f"indices {list(self.indices.shape)} and updates {list(self.updates.shape)} differ")
         return self.operands[0].type
 
-    def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
+    def evaluate(self, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
         return self.put(x.copy(), along(indices, self.axis, x.shape[self.axis]), updates)
 
 
@@ -287,5 +287,5 @@ class ScatterNd(_Scatter):
             raise self.shape_error(f"updates {list(self.updates.shape)} do not fit indices {list(indices)}")
         return self.operands[0].type
 
-    def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
+    def evaluate(self, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
         return self.put(x.copy(), tuple_places(indices, x.shape), updates)

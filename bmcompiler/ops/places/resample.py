@@ -42,7 +42,7 @@ MODES = ("nearest", "linear", "cubic")
 
 def source_positions(
     coordinates: str, scale: float, have: int, want: int, roi: tuple[float, float] = (0.0, 1.0)
-) -> Any:
+) -> np.ndarray:
     """Real source position of every result position along an axis.
 
     Computed in float32, as others do: where a position falls between two elements depends on it.
@@ -50,7 +50,7 @@ def source_positions(
     return COORDINATES[coordinates](np.arange(want, dtype=np.float32), np.float32(scale), have, want, roi)
 
 
-def _keys(distance: Any, a: float) -> Any:
+def _keys(distance: np.ndarray, a: float) -> np.ndarray:
     """Cubic convolution kernel of Keys."""
     x = np.abs(distance)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
@@ -58,7 +58,7 @@ def _keys(distance: Any, a: float) -> Any:
     return np.where(x <= 1, near, np.where(x < 2, far, 0))
 
 
-def kernel_taps(mode: str, place: Any, cubic_a: float, shrink: float = 1.0) -> tuple[Any, Any]:
+def kernel_taps(mode: str, place: np.ndarray, cubic_a: float, shrink: float = 1.0) -> tuple[Any, Any]:
     """Source indices (..., taps), which may lie outside, and their weights, for real positions.
 
     shrink below 1 widens the kernel by 1 / shrink (antialiasing); weights then are made to sum to 1.
@@ -111,7 +111,7 @@ class Resize(TensorOp):
             raise self.shape_error(f"{list(type.shape)} cannot become {list(self.sizes)} by {list(self.scales)}")
         return type.with_shape(self.sizes) if self.mode == "nearest" else TensorType(self.sizes, type.dtype)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         (out,) = (x,) if self.mode == "nearest" else widened(x)
         for axis in self.moving():
             out = self.along(out, axis)
@@ -136,7 +136,7 @@ class Resize(TensorOp):
         rank = self.input.type.rank
         return (self.roi[axis], self.roi[rank + axis]) if self.roi else (0.0, 1.0)
 
-    def place(self, axis: int) -> Any:
+    def place(self, axis: int) -> np.ndarray:
         """Real source positions of the result positions of an axis."""
         facts = self.scales[axis], self.input.shape[axis], self.sizes[axis], self.region(axis)
         return source_positions(self.coordinates, *facts)
@@ -151,7 +151,7 @@ class Resize(TensorOp):
             weight = weight / weight.sum(axis=-1, keepdims=True)
         return np.clip(index, 0, have - 1), weight
 
-    def along(self, x: Any, axis: int) -> Any:
+    def along(self, x: np.ndarray, axis: int) -> np.ndarray:
         """`x` resized along one axis."""
         if self.mode == "nearest":
             have = x.shape[axis]
@@ -198,7 +198,7 @@ class GridSample(TensorOp):
             raise self.shape_error(f"a grid of shape {list(grid)} does not fit input {list(shape)}")
         return TensorType((*shape[:2], *grid[1:-1]), self.input.dtype)
 
-    def evaluate(self, x: Any, grid: Any) -> Any:
+    def evaluate(self, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
         sizes = x.shape[2:]
         axes = [self.axis_taps(grid[..., len(sizes) - 1 - i].astype(np.float64), size) for i, size in enumerate(sizes)]
         images = np.arange(x.shape[0]).reshape(-1, *[1] * len(sizes))
@@ -212,7 +212,7 @@ class GridSample(TensorOp):
             total = total + moved[places] * weight[..., None]
         return np.ascontiguousarray(np.moveaxis(total, -1, 1)).astype(x.dtype)
 
-    def axis_taps(self, place: Any, size: int) -> tuple[Any, Any]:
+    def axis_taps(self, place: np.ndarray, size: int) -> tuple[Any, Any]:
         """Indices inside the axis and weights, (..., taps), for grid values along one axis."""
         place = (place + 1) / 2 * (size - 1) if self.align_corners else ((place + 1) * size - 1) / 2
         low, high = (0.0, size - 1.0) if self.align_corners else (-0.5, size - 0.5)
@@ -239,7 +239,7 @@ class GridSample(TensorOp):
             raise self.invalid(f"unknown mode {self.mode} or padding {self.padding}")
 
 
-def _reflected(place: Any, low: float, high: float) -> Any:
+def _reflected(place: np.ndarray, low: float, high: float) -> np.ndarray:
     """Positions mirrored at `low` and `high` until they lie between them."""
     span = high - low
     if span <= 0:
@@ -296,7 +296,9 @@ class RoiAlign(TensorOp):
         index, weight = kernel_taps("linear", np.clip(place, 0, size - 1), 0.0)
         return np.clip(index, 0, size - 1), weight * inside[..., None]
 
-    def cells(self, image: Any, rows: Any, columns: Any) -> Any:
+    def cells(
+        self, image: np.ndarray, rows: tuple[np.ndarray, np.ndarray], columns: tuple[np.ndarray, np.ndarray]
+    ) -> np.ndarray:
         """Pooled samples of one region, (channels, cell rows, cell columns)."""
         (y, wy), (x, wx) = rows, columns
         # axes: channel, cell row, sample row, neighbour row, cell column, sample column, neighbour column

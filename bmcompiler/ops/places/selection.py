@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class Padded(TensorOp):
 
     padded_axis: ClassVar[int]
 
-    def trimmed(self, result: Any) -> Any:
+    def trimmed(self, result: np.ndarray) -> np.ndarray:
         """The used part of a result: what the op would return if shapes could depend on values."""
         used = (np.moveaxis(result, self.padded_axis, 0) >= 0).all(axis=1)
         return result.compress(used, axis=self.padded_axis)
@@ -59,7 +59,7 @@ class NonMaxSuppression(Padded):
         need_float(self, "the operand", self.boxes)
         need_same_dtype(self, self.operands)
 
-    def evaluate(self, boxes: Any, scores: Any) -> Any:
+    def evaluate(self, boxes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         found = selected_boxes(
             boxes, scores, self.max_boxes, self.iou_threshold, self.score_threshold, centered=self.centered
         )
@@ -87,7 +87,7 @@ class Nonzero(Padded):
             raise self.shape_error("the operand needs 1 axis or more")
         return TensorType((self.input.type.rank, self.input.type.size), "i64")
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: np.ndarray) -> np.ndarray:
         found = np.stack(np.nonzero(x))
         columns = np.full(self.type.shape, -1, np.int64)
         columns[:, : found.shape[1]] = found
@@ -95,8 +95,8 @@ class Nonzero(Padded):
 
 
 def selected_boxes(
-    boxes: Any, scores: Any, most: int, overlap: float, least: float = -np.inf, *, centered: bool = False
-) -> Any:
+    boxes: np.ndarray, scores: np.ndarray, most: int, overlap: float, least: float = -np.inf, *, centered: bool = False
+) -> np.ndarray:
     """Rows (image, class, box), i64 (K, 3), of the boxes that stay; arguments as in `NonMaxSuppression`."""
     corners = _corners(boxes, centered)
     rows = [
@@ -108,7 +108,7 @@ def selected_boxes(
     return np.asarray(rows, np.int64).reshape(-1, 3)
 
 
-def _corners(boxes: Any, centered: bool) -> Any:
+def _corners(boxes: np.ndarray, centered: bool) -> np.ndarray:
     """(top, left, bottom, right) of each box."""
     if centered:
         x, y, width, height = np.moveaxis(boxes, -1, 0)
@@ -117,7 +117,7 @@ def _corners(boxes: Any, centered: bool) -> Any:
     return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
 
 
-def _kept(boxes: Any, scores: Any, most: int, overlap: float, least: float) -> list[int]:
+def _kept(boxes: np.ndarray, scores: np.ndarray, most: int, overlap: float, least: float) -> list[int]:
     """Indices of at most `most` boxes by falling score, each overlapping those before by at most `overlap`."""
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > least]

@@ -104,7 +104,7 @@ class Concat(Moving):
         quant = first.quant if all(v.type.quant == first.quant for v in self.x) else None
         return TensorType((*around[0], total, *around[1]), first.dtype, quant)
 
-    def evaluate(self, *arrays: Any) -> Any:
+    def evaluate(self, *arrays: np.ndarray) -> np.ndarray:
         return np.concatenate(arrays, axis=self.axis)
 
     def check(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.ir import TensorType
@@ -77,7 +75,7 @@ class DetectionOutput(TensorOp):
         need_float(self, "the operand", self.offsets)
         need_same_dtype(self, self.operands)
 
-    def evaluate(self, offsets: Any, scores: Any, priors: Any) -> Any:
+    def evaluate(self, offsets: np.ndarray, scores: np.ndarray, priors: np.ndarray) -> np.ndarray:
         images, count = offsets.shape[0], self._priors()
         apart = offsets.astype(np.float32, copy=False).reshape(images, count, self._box_sets(), 4)
         ratings = scores.astype(np.float32, copy=False).reshape(images, count, self.num_classes)
@@ -93,7 +91,7 @@ class DetectionOutput(TensorOp):
         rows[: len(filled)] = filled
         return rows.reshape(1, 1, -1, _ROW)
 
-    def _of_image(self, image: int, boxes: Any, scores: Any) -> Any:
+    def _of_image(self, image: int, boxes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Rows of one image; boxes (P, L, 4), scores (P, num_classes)."""
         rows = [np.zeros((0, _ROW), np.float32)]
         for label in self._foreground():
@@ -109,7 +107,7 @@ class DetectionOutput(TensorOp):
             found = found[np.argsort(found[:, 1], kind="stable")]
         return found
 
-    def _suppressed(self, boxes: Any, scores: Any) -> Any:
+    def _suppressed(self, boxes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         candidates = np.flatnonzero(scores > np.float32(self.confidence_threshold))
         order = candidates[np.argsort(-scores[candidates], kind="stable")]
         if self.top_k > -1:
@@ -134,7 +132,7 @@ class DetectionOutput(TensorOp):
         return most if self.keep_top_k < 0 else min(self.keep_top_k, most)
 
 
-def _decoded(code_type: str, offsets: Any, priors: Any, variances: Any) -> Any:
+def _decoded(code_type: str, offsets: np.ndarray, priors: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """Boxes (P, L, 4) of offsets (P, L, 4), priors and variances (P, 4)."""
     shift = variances[:, None] * offsets
     if code_type == "corner":
@@ -148,7 +146,7 @@ def _decoded(code_type: str, offsets: Any, priors: Any, variances: Any) -> Any:
     return np.concatenate([middle - half, middle + half], axis=-1)
 
 
-def greedy_suppression(boxes: Any, threshold: float, eta: float = 1.0, border: float = 0.0) -> Any:
+def greedy_suppression(boxes: np.ndarray, threshold: float, eta: float = 1.0, border: float = 0.0) -> np.ndarray:
     """Positions of the boxes that stay, of (K, 4) corner boxes x0, y0, x1, y1 in descending order of score.
 
     A box goes when its intersection over union with one that stays is above the threshold, which shrinks by the factor

@@ -13,7 +13,7 @@ from bmcompiler.ops.shared import need_float, need_same_dtype
 from bmcompiler.ops.vision.detection import greedy_suppression
 
 
-def _half_up(x: Any) -> Any:
+def _half_up(x: np.ndarray) -> np.ndarray:
     """Nearest whole number, halves away from zero, as C rounds."""
     return np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x)
 
@@ -33,7 +33,7 @@ class _RegionPool(TensorOp):
         need_float(self, "the operand", self.input)
         need_same_dtype(self, self.operands)
 
-    def image_of(self, roi: Any, images: int) -> int:
+    def image_of(self, roi: np.ndarray, images: int) -> int:
         image = int(roi[0])
         if not 0 <= image < images:
             raise RuntimeUseError(f"a region names image {image} of {images}")
@@ -183,7 +183,7 @@ class Proposal(TensorOp):
         need_float(self, "the operand", self.scores)
         need_same_dtype(self, self.operands)
 
-    def evaluate(self, scores: Any, deltas: Any, image: Any) -> tuple[Any, Any]:
+    def evaluate(self, scores: np.ndarray, deltas: np.ndarray, image: np.ndarray) -> tuple[Any, Any]:
         images, each = scores.shape[0], self.post_nms_count
         rows = np.zeros((images, each, 5), scores.dtype)
         ratings = np.zeros((images, each), scores.dtype)
@@ -195,7 +195,7 @@ class Proposal(TensorOp):
             rows[index, : len(boxes), 1:], ratings[index, : len(boxes)] = boxes, found
         return rows.reshape(-1, 5), ratings.reshape(-1)
 
-    def _of_image(self, scores: Any, deltas: Any, facts: Any) -> tuple[Any, Any]:
+    def _of_image(self, scores: np.ndarray, deltas: np.ndarray, facts: np.ndarray) -> tuple[Any, Any]:
         ratings = scores.astype(np.float32).transpose(1, 2, 0).ravel()
         boxes = self._moved(deltas.astype(np.float32), facts)
         sizes = boxes[:, 2:] - boxes[:, :2] + np.float32(1)
@@ -204,7 +204,7 @@ class Proposal(TensorOp):
         kept = order[greedy_suppression(boxes[order], self.nms_threshold, border=1.0)[: self.post_nms_count]]
         return boxes[kept], ratings[kept]
 
-    def _moved(self, deltas: Any, facts: Any) -> Any:
+    def _moved(self, deltas: np.ndarray, facts: np.ndarray) -> np.ndarray:
         """Boxes (H * W * A, 4) within the image."""
         _, h, w = deltas.shape
         anchors = np.array(self.anchors, np.float32).reshape(-1, 4)
