@@ -49,7 +49,7 @@ def _besides(chip: str, *names: str) -> tuple[str, ...]:
 
 PROGRAMS = "tests/test_recorded_programs.py"
 """What a fault of a planner or of a cost changes, which leaves programs right."""
-_CYCLES = (PROGRAMS, "tests/test_recorded_cycles.py")
+_CYCLES = (PROGRAMS, "tests/test_recorded_reports.py", "tests/test_recorded_cycles.py")
 _INT8 = ("tests/test_trained_int8.py", "tests/ops/test_element_types.py")
 _1880 = ("tests/bm1880", "tests/runtime", "tests/test_kernel_checks.py", *_CYCLES, *_INT8)
 _1684 = ("tests/bm1684", "tests/lanes", *_CYCLES, *_INT8)
