@@ -63,15 +63,20 @@ class Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
         self.reached.clear()
         self.failed, start = False, time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, LONGEST)
         yield
-        signal.setitimer(signal.ITIMER_PROF, 0)
         if not self.failed:
             names = {name for number in self.reached for name in self.names[number]}
             file = item.nodeid.partition("::")[0]
             self.files.setdefault(file, {})[item.nodeid] = (time.process_time() - start, names)
         if nextitem is None or nextitem.path != item.path:
             reach.write(item.path, self.files.pop(item.nodeid.partition("::")[0], {}))
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_pyfunc_call(self) -> Generator[None, None, None]:
+        """Only the test itself is broken off: what it is given, others may be given, too."""
+        signal.setitimer(signal.ITIMER_PROF, LONGEST)
+        yield
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed = self.failed or not report.passed
