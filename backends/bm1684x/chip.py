@@ -9,7 +9,6 @@ from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.chip import Dims, align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
-from bmcompiler.errors import EncodingError
 
 _MOST = (1 << 16) - 1
 COPY_LIMITS = CopyLimits(_MOST, w_source=(1, (1 << 32) - 1), w_target=(1, (1 << 32) - 1), h=(1 << 32) - 1)
@@ -82,13 +81,6 @@ def dense(shape: Dims, item: int) -> Dims:
     """Strides, in bytes, of a tensor outside local memory without gaps."""
     _, c, h, w = shape
     return c * h * w * item, h * w * item, w * item, item
-
-
-def local_offset(offset: int, lane: int = 0) -> int:
-    """Byte `offset` of `lane` as TIU commands write it. Raises EncodingError outside local memory."""
-    if not (0 <= offset < CHIP.lmem_size and 0 <= lane < CHIP.lanes):
-        raise EncodingError(f"lane {lane}, offset 0x{offset:x} is outside the {CHIP.lanes} lanes of local memory")
-    return lane * CHIP.lmem_size + offset
 
 
 def is_local(address: int) -> bool:

@@ -49,11 +49,6 @@ class Layer:
         """The float op."""
         return "input" if self.real.op is None else self.real.op.short_name
 
-    @property
-    def location(self) -> str:
-        """Source layers."""
-        return self.name if self.real.op is None else self.real.op.label
-
 
 @dataclass
 class Pair:

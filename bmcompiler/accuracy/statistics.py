@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log10, sqrt
 from typing import Any
@@ -183,11 +183,3 @@ def float_values(pair: Pair, inputs: Mapping[str, Array]) -> dict[Value, Array]:
     seen: dict[Value, Array] = {}
     found = run_function(pair.real, pair.real.main, inputs, seen.__setitem__)
     return seen | {value: found[name] for name, value in zip(pair.real.main.output_names, pair.real.main.returned)}
-
-
-def limited(steps: Iterable[Mapping[str, Array]], most: int) -> Iterator[Mapping[str, Array]]:
-    """The first `most` steps."""
-    for number, step in enumerate(steps):
-        if number == most:
-            return
-        yield step

@@ -191,7 +191,7 @@ def _batched(module: Module, function: Function, arrays: Checked, samples: int) 
     batch = min(_SAMPLES_AT_ONCE, samples, max(1, _VALUES_AT_ONCE // max(values, 1)) * before) // before * before
     if batch <= before or len(set(sizes.values())) > 1:  # what counts samples of one input counts layers of another
         return function
-    trial, larger = rebatch(module, function, 2 * before), rebatch(module, function, batch)
+    trial, larger = rebatch(function, 2 * before), rebatch(function, batch)
     if trial is None or larger is None:
         return function
     wanted = run_function(module, function, _shaped(function, next(batches(arrays, sizes))))

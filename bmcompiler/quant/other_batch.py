@@ -31,7 +31,7 @@ def with_other_batch(load: Load, shapes: Sequence[tuple[int, ...]] | None) -> Mo
     own, batches = [value.shape for value in function.arguments], {shape[:1] for shape in shapes}
     if [shape[1:] for shape in own] != [tuple(shape[1:]) for shape in shapes] or len(batches) != 1:
         return None
-    larger, trial = rebatch(module, function, shapes[0][0]), rebatch(module, function, 2 * own[0][0])
+    larger, trial = rebatch(function, shapes[0][0]), rebatch(function, 2 * own[0][0])
     if larger is None or trial is None or not keeps_samples_apart(module, trial, function):
         return None
     larger.attributes = function.attributes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bmcompiler.errors import BMError
-from bmcompiler.ir import Function, Module, Operation, TensorType, Value
+from bmcompiler.ir import Function, Operation, TensorType, Value
 from bmcompiler.ops.base import Axes, Axis, TensorOp
 from bmcompiler.ops.places.shape import Reshape, Slice
 
 
-def rebatch(module: Module, function: Function, batch: int) -> Function | None:
+def rebatch(function: Function, batch: int) -> Function | None:
     """A copy of `function` whose inputs hold `batch` samples, its types inferred again; it shares the module's weights.
 
     None when the net does not keep its samples apart on axis 0 (as far as shapes and axes tell), or when its inputs

@@ -44,13 +44,13 @@ def find_cliffs(rows: Iterable[Mapping[str, Any]], timing: Timing) -> list[Cliff
         bound, taken = row["bound_alone"], max(row["cycles"], row["compute"], row["transfer"])
         slow = bound and taken > _TIMES * bound and row["cycles"] > _SHARE * timing.cycles
         if slow and taken >= _LEAST * timing.clock_hz:
-            reason, remedy = _why(row, timing)
+            reason, remedy = _why(row)
             share = row["cycles"] / timing.cycles
             found.append(Cliff(row["layer"], row["kind"], taken / bound, share, reason, remedy))
     return sorted(found, key=lambda cliff: -cliff.share)
 
 
-def _why(row: Mapping[str, Any], timing: Timing) -> tuple[str, str]:
+def _why(row: Mapping[str, Any]) -> tuple[str, str]:
     """What takes the time, and what may help."""
     if row["compute"] >= row["transfer"]:
         return "few of the lanes and units work", "more channels, or several images at once (--shapes)"

@@ -43,12 +43,12 @@ class SplitImages(Pass):
         for number, function in enumerate(functions):
             if ctx.target is None or not _is_apart(ctx.target, function):
                 continue
-            single = rebatch(module, function, 1)
+            single = rebatch(function, 1)
             if single is None or not _adds_alike(ctx.target, function, single):
                 continue
             if not _may_gain(ctx.target, function, single, self.part):
                 continue
-            split, pair = _split(function, single), rebatch(module, function, 2)  # more images are alike
+            split, pair = _split(function, single), rebatch(function, 2)  # more images are alike
             if pair is None or not _is_better(ctx.target, function, split, self.nearly):
                 continue
             if keeps_samples_apart(module, pair, single):

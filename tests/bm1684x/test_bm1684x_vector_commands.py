@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from bmcompiler.backends.bm1684x.chip import CHIP, local_offset
+from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Ar, Gather, Precision, Rounding, Sfu, Task, Trans
 from bmcompiler.backends.bm1684x.isa import AR, SFU, SG, TRANS
 from bmcompiler.bmodel.bm168x import CommandGroup
@@ -115,7 +115,7 @@ def test_a_copy_to_lanes_over_its_source_reads_all_of_it_first() -> None:
     values = np.arange(64 * 16, dtype=np.float32).reshape(shape)
     put(memories, _A, values)
     result = memories.local.tensor(10, _A, shape, CHIP.aligned(shape, 4, 10), np.dtype(np.float32))
-    fields = {"opd0_addr": _A, "res0_addr": local_offset(_A, 10), "res0_prec": Precision.FP32}
+    fields = {"opd0_addr": _A, "res0_addr": 10 * CHIP.lmem_size + _A, "res0_prec": Precision.FP32}
     planned(memories, TRANS, shape, tsk_typ=Task.TRANSPOSE, tsk_eu_typ=Trans.LANE_COPY, **fields).run()
     assert np.array_equal(result.read(), values)
 

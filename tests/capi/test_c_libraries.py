@@ -45,16 +45,21 @@ pytestmark = needs_compiler
 both_compilers = pytest.mark.parametrize("compiler", ["gcc", "g++"])
 
 
+def checked(compiler: str) -> tuple[str, ...]:
+    """What one compiler is asked for: a sanitized process takes twice as long, and finds the same in the other's."""
+    return SANITIZED if compiler == "gcc" else ()
+
+
 @both_compilers
 def test_kernel_program(built: Path, compiler: str) -> None:
-    done = run(program(built, "bmruntime", EXAMPLES / "kernel.c", compiler, *SANITIZED))
+    done = run(program(built, "bmruntime", EXAMPLES / "kernel.c", compiler, *checked(compiler)))
     assert (done.returncode, done.stderr) == (0, b"")
     assert list(map(int, done.stdout.split())) == [2 * value for value in range(-12, 12)]
 
 
 @both_compilers
 def test_convolution_on_the_dv_driver(built: Path, compiler: str) -> None:
-    done = run(program(built, "dmpdv", EXAMPLES / "dv_conv.c", compiler, *SANITIZED))
+    done = run(program(built, "dmpdv", EXAMPLES / "dv_conv.c", compiler, *checked(compiler)))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"right\n", b"")
 
 
@@ -109,7 +114,7 @@ def test_tpu_kernel_with_its_host_program(built: Path, compiler: str) -> None:
     source, target = device.upload(x), device.malloc(x.nbytes)
     device.launch(softmax(target, source, *x.shape))
     module = program(built, "tpukernel", EXAMPLES / "tpu_softmax.c", compiler, "-shared", "-fPIC")
-    host = program(built, "bmlib", EXAMPLES / "tpu_host.c", compiler, *SANITIZED)
+    host = program(built, "bmlib", EXAMPLES / "tpu_host.c", compiler, *checked(compiler))
     done = run(host, module, *map(str, x.shape), given=x.tobytes())
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == device.download(target, x.shape).tobytes()
@@ -125,7 +130,7 @@ def test_network_through_the_runtime(built: Path, tmp_path: Path, compiler: str,
     bmcompiler.compile(LENET / "deploy.prototxt", LENET / "lenet.caffemodel", target=target).save(model)
     x = np.random.default_rng(0).random((1, 1, 28, 28), np.float32)
     (tmp_path / "in").write_bytes(x.tobytes())
-    inference = program(built, "bmrt", EXAMPLES / "bmrt_inference.c", compiler, *SANITIZED)
+    inference = program(built, "bmrt", EXAMPLES / "bmrt_inference.c", compiler, *checked(compiler))
     done = run(inference, model, tmp_path / "in", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == b"LeNet: 1 stages, input data scale 1, output prob scale 1\n"

@@ -177,10 +177,10 @@ def test_a_wrong_use_of_a_new_op_is_one_sentence() -> None:
 
 def test_calibration_may_run_many_samples_through_a_new_op_at_once() -> None:
     for module in (between_convs("hypot"), between_convs("mirror", axis=1)):
-        copy = rebatch(module, module.main, 3)
+        copy = rebatch(module.main, 3)
         assert copy is not None and copy.returned[0].shape == (3, 4, 6, 5)
     module = between_convs("mirror", axis=0)
-    assert rebatch(module, module.main, 3) is None
+    assert rebatch(module.main, 3) is None
 
 
 def test_a_new_binary_op_has_a_form_on_bands_of_rows() -> None:

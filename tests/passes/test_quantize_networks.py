@@ -21,7 +21,7 @@ FLOAT_TOP1 = 0.964
 
 def run_all(module: Module, samples: np.ndarray) -> list[np.ndarray]:
     """Real outputs for all samples, run as one batch."""
-    function = rebatch(module, module.main, len(samples))
+    function = rebatch(module.main, len(samples))
     assert function is not None
     quant = function.arguments[0].type.quant
     fed = samples if quant is None else arith.quantize_real(samples, quant.threshold)

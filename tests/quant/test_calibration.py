@@ -65,7 +65,7 @@ def test_all_values_are_counted_once() -> None:
 
 def test_a_rebatched_net_gives_every_sample_its_own_result() -> None:
     module = small_net(2)
-    larger = rebatch(module, module.main, 6)
+    larger = rebatch(module.main, 6)
     assert larger is not None and larger.arguments[0].shape == (6, 3, 8, 8)
     whole = Module([larger])
     whole.weights = module.weights
@@ -77,14 +77,14 @@ def test_a_rebatched_net_gives_every_sample_its_own_result() -> None:
 
 def test_nets_that_mix_samples_are_not_rebatched() -> None:
     module = mixing_net()
-    assert rebatch(module, module.main, 4) is None
+    assert rebatch(module.main, 4) is None
 
 
 def test_nets_without_inputs_or_with_different_batches_are_left_alone() -> None:
     b = Builder.new("net")
     a, c = b.input("a", TensorType((1, 4))), b.input("c", TensorType((3, 4)))
     module = b.outputs([b.add(a, c)], ["out"])
-    assert rebatch(module, module.main, 4) is None
+    assert rebatch(module.main, 4) is None
     found = calibrate(module, module.main, {"a": DATA[:4, 0, 0, :4], "c": DATA[:4, 1, 0, :4]}, Settings("max"))
     assert all(value > 0 for value in found.values())
 

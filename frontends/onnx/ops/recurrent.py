@@ -75,7 +75,7 @@ def layer(node: Node, b: Builder, kind: str, weight: Value, recurrence: Value) -
 
     state = (directions, x.shape[1], hidden)
     values = [x, weight, recurrence, operand(3, (directions, 2 * gates * hidden), "bias"), operand(5, state, "state")]
-    attributes = _attributes(node, directions)
+    attributes = _attributes(node)
     if kind == "LSTM":
         values.append(operand(6, state, "cell"))
         if node.has(7):
@@ -92,7 +92,7 @@ def layer(node: Node, b: Builder, kind: str, weight: Value, recurrence: Value) -
     )
 
 
-def _attributes(node: Node, directions: int) -> dict[str, object]:
+def _attributes(node: Node) -> dict[str, object]:
     attributes: dict[str, object] = {
         "direction": choice("direction", node.string("direction", "forward"), _DIRECTIONS),
         "lengths": node.constant_ints(4) or (),
