@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar
 from bmcompiler import driver
 from bmcompiler.errors import BMError, UnknownOptionError
 from bmcompiler.ir import Module
-from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
+from bmcompiler.options import ModuleOptions, Options, Path_
 from bmcompiler.result import Result
 
 P = ParamSpec("P")
@@ -78,26 +78,7 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
 
 
-@_for_python
-def load_network(
-    model: Path_,
-    weights: Path_ | None = None,
-    *,
-    shapes: Shapes | None = None,
-    outputs: Sequence[str] | None = None,
-    name: str | None = None,
-) -> Module:
-    """Read a network as IR, with the frontend that its file ending calls for.
-
-    Args:
-        model: .onnx, .prototxt or .mlir file. weights: the .caffemodel of a .prototxt.
-        shapes: one shape per input, where the file leaves sizes open or others are wanted.
-        outputs: tensors or layers that become the outputs. name: of the net, None for that in the file.
-
-    Raises:
-        BMError: naming the file.
-    """
-    return driver.load_network(model, weights, shapes=shapes, outputs=outputs, name=name)
+load_network = _for_python(driver.load_network)
 
 
 @dataclass(kw_only=True)

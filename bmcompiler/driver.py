@@ -48,7 +48,16 @@ def load_network(
     outputs: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Module:
-    """Read a network with the frontend its file ending calls for. Raises BMError naming the file."""
+    """Read a network as IR, with the frontend that its file ending calls for.
+
+    Args:
+        model: .onnx, .prototxt or .mlir file. weights: the .caffemodel of a .prototxt.
+        shapes: one shape per input, where the file leaves sizes open or others are wanted.
+        outputs: tensors or layers that become the outputs. name: of the net, None for that in the file.
+
+    Raises:
+        BMError: naming the file.
+    """
     for path in (model, weights):
         if path is not None and not Path(path).is_file():
             reason = "is a folder, not a file" if Path(path).is_dir() else "no such file"
