@@ -8,8 +8,8 @@ fp32, other steps tensor arithmetic, transfers inside local memory loads.
 from __future__ import annotations
 
 from dataclasses import fields
-from math import ceil, prod
-from typing import Any, Final
+from math import prod
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.bm1684.timing_profile import TimingProfile
+from bmcompiler.backends.lanes.counts import Fact, either, up, whole
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.bus import Bus
@@ -25,7 +27,6 @@ Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
 Part = float | NDArray[np.float64]
 """The same, not whole."""
-Fact = bool | NDArray[np.bool_]
 
 PIXELS = 16
 """Results of one channel that a lane makes at once."""
@@ -60,27 +61,27 @@ class CycleTable:
     @staticmethod
     def groups_of(images: Count, channels: Count, pixels: Count) -> Count:
         """Groups of results; images: of words."""
-        return images * _up(channels, CHIP.lanes) * _up(pixels, PIXELS)
+        return images * up(channels, CHIP.lanes) * up(pixels, PIXELS)
 
     @staticmethod
     def word_images(images: Count, item: Count) -> Count:
         """Images of words that hold so many images of elements of `item` bytes (bm1684.md 4.2)."""
-        return _up(images * item, 4)
+        return up(images * item, 4)
 
     def element_wise(self, groups: Count, steps: Count = 1, pair: Fact = False) -> Count:
         """Arithmetic, copies and tables on words; steps: see `steps_of`. pair: of two tensors."""
         parts = self.parts
-        return self._started(groups * steps * _either(pair, parts["arithmetic_pair"], parts["arithmetic"]))
+        return self._started(groups * steps * either(pair, parts["arithmetic_pair"], parts["arithmetic"]))
 
     @staticmethod
     def steps_of(task: Count, unit: Count, terms: Count = 0) -> Count:
         """Arithmetic steps per element; terms: of a series."""
         special = task == Task.SFU
         divides = ((task == Task.TENSOR) | (task == Task.SCALAR)) & (unit == Eu.DIVIDE)
-        steps = _either(task == Task.LINEAR, LINEAR_STEPS, 1)
-        steps = _either(divides, _DIVIDE_STEPS, steps)
-        steps = _either(special & (unit == Eu.RSQRT), _RSQRT_STEPS, steps)
-        return _either(special & (unit == Eu.TAYLOR), _TAYLOR_STEPS * terms, steps)
+        steps = either(task == Task.LINEAR, LINEAR_STEPS, 1)
+        steps = either(divides, _DIVIDE_STEPS, steps)
+        steps = either(special & (unit == Eu.RSQRT), _RSQRT_STEPS, steps)
+        return either(special & (unit == Eu.TAYLOR), _TAYLOR_STEPS * terms, steps)
 
     def convolution(
         self,
@@ -99,25 +100,25 @@ class CycleTable:
             old: the old result is added. shared: share of input and weights in the same bank (`shared_banks`).
         """
         profile, parts = self.profile, self.parts
-        wide, tap = _up(depth, 2) * _PARTS, _up(depth, 4) * _PARTS
-        start = _either(narrow, parts["conv_start_int8"], parts["conv_start"])
+        wide, tap = up(depth, 2) * _PARTS, up(depth, 4) * _PARTS
+        start = either(narrow, parts["conv_start_int8"], parts["conv_start"])
         if profile.vendor_samples:
             for count, cycles in _FLOAT_TAP:
-                wide = _either(depth == count, cycles * _PARTS, wide)
+                wide = either(depth == count, cycles * _PARTS, wide)
             for most, of_tap, begin in reversed(_INTEGER_TAP):
-                tap = _either(depth <= most, round(of_tap * _PARTS), tap)
-                start = _either(narrow & (depth <= most), round(begin * _PARTS), start)
-        channels = _either(narrow, tap, wide)
-        channels = channels + _whole(channels * shared * profile.conv_bank)
-        beside = _either(narrow, parts["conv_tap_int8"], parts["conv_tap"])
+                tap = either(depth <= most, round(of_tap * _PARTS), tap)
+                start = either(narrow & (depth <= most), round(begin * _PARTS), start)
+        channels = either(narrow, tap, wide)
+        channels = channels + whole(channels * shared * profile.conv_bank)
+        beside = either(narrow, parts["conv_tap_int8"], parts["conv_tap"])
         position = channels + beside + parts["conv_step"] * (stride - 1)
         return self._started(groups * (taps * position + start + old * parts["conv_old"]))
 
     def matrix(self, groups: Count, depth: Count, narrow: Fact) -> Count:
         """Products of matrices; groups: of one row of the result times rows. depth: length of the sums."""
         parts = self.parts
-        start = _either(narrow, parts["matrix_start_int8"], parts["matrix_start"])
-        return self._started(groups * (_either(narrow, _up(depth, 4), _up(depth, 2)) * parts["matrix_step"] + start))
+        start = either(narrow, parts["matrix_start_int8"], parts["matrix_start"])
+        return self._started(groups * (either(narrow, up(depth, 4), up(depth, 2)) * parts["matrix_step"] + start))
 
     def window(self, groups: Count, height: Count, width: Count, stride: Count, sums: Fact) -> Count:
         """A window per channel: pooling and depthwise convolutions.
@@ -127,7 +128,7 @@ class CycleTable:
         parts = self.parts
         row = width * (parts["window_tap"] + parts["window_step"] * (stride - 1))
         row = row - _PARTS * bool(self.profile.vendor_samples)  # fits the samples: 5, 8 and 15 for 2x2 to 3x3
-        start = _either(sums, parts["window_start"], parts["window_start_max"])
+        start = either(sums, parts["window_start"], parts["window_start_max"])
         return self._started(groups * (height * row + start))
 
     def correlation(self, groups: Count, depth: Count) -> Count:
@@ -136,7 +137,7 @@ class CycleTable:
 
     def _started(self, parts: Count) -> Count:
         """Cycles of a command that computes for so many parts of cycles."""
-        return _up(parts + self.parts["start"], _PARTS)
+        return up(parts + self.parts["start"], _PARTS)
 
     # -- GDMA ----------------------------------------------------------------------------------------------------------
     def transfer(self, loads: Fact, stores: Fact, read: Part, written: Part) -> Count:
@@ -149,7 +150,7 @@ class CycleTable:
         profile = self.profile
         start = loads * profile.load_start + (stores | (loads ^ True)) * profile.store_start
         seconds = start * 1e-9 + read / profile.load_rate + written / profile.store_rate
-        return _whole(seconds * profile.clock_hz)
+        return whole(seconds * profile.clock_hz)
 
     def loaded(self, nbytes: Count, runs: Count, lane_runs: Count) -> Part:
         """Bytes that count for a load; runs, lane_runs: of consecutive bytes in global memory, of words in lanes."""
@@ -165,25 +166,11 @@ class CycleTable:
 
     def _counted(self, nbytes: Count, runs: Count, lane_runs: Count, run: int, lane_run: int) -> Part:
         burst = self.profile.ddr_burst
-        whole = runs * _up(nbytes // _either(runs > 0, runs, 1), burst) * burst if burst > 1 else nbytes
-        return np.maximum(np.maximum(nbytes, whole), np.maximum(runs * run, lane_runs * lane_run))
+        bursts = runs * up(nbytes // either(runs > 0, runs, 1), burst) * burst if burst > 1 else nbytes
+        return np.maximum(np.maximum(nbytes, bursts), np.maximum(runs * run, lane_runs * lane_run))
 
 
-def _up(value: Count, step: int) -> Count:
-    return -(-value // step)
-
-
-def _either(fact: Fact, yes: Count, no: Count) -> Count:
-    """`yes` where `fact` holds, else `no`."""
-    return no + fact * (yes - no)
-
-
-def _whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
-    """`cycles` rounded up."""
-    return np.ceil(cycles).astype(np.int64) if isinstance(cycles, np.ndarray) else ceil(cycles)
-
-
-class TileCycles:
+class TileCycles(LaneCycles):
     """What kernels ask of a table (`LaneCycles`): cycles of commands on tiles of `item`-byte elements.
 
     `item` is that of the wider of the result and operand 0: so many images share a word. That input and weights of
@@ -192,23 +179,11 @@ class TileCycles:
 
     def __init__(self, table: CycleTable) -> None:
         self.table: Final = table
-
-    @property
-    def bytes_per_cycle(self) -> float:
-        """What the bus loads at its best."""
-        return self.table.profile.bus_bytes_per_cycle
-
-    @property
-    def tile_cycles(self) -> int:
-        """Start of the transfers of a tile: of two loads and a store."""
-        return int(2 * self.table.transfer(True, False, 0, 0) + self.table.transfer(False, True, 0, 0))
-
-    @property
-    def bus(self) -> Bus:
-        """What short runs and stores cost."""
-        profile = self.table.profile
+        profile = table.profile
+        self.bytes_per_cycle = profile.bus_bytes_per_cycle
+        self.tile_cycles = int(2 * table.transfer(True, False, 0, 0) + table.transfer(False, True, 0, 0))
         runs = (profile.load_run, profile.load_lane_run, profile.store_run, profile.store_lane_run)
-        return Bus(*runs, profile.load_rate / profile.store_rate)
+        self.bus = Bus(*runs, profile.load_rate / profile.store_rate)
 
     def pass_cycles(
         self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False
@@ -223,12 +198,7 @@ class TileCycles:
             return _TAYLOR_STEPS * terms
         return {Unit.RSQRT: _RSQRT_STEPS, Unit.DIVIDE: _DIVIDE_STEPS}.get(unit, 1)
 
-    def lookup(self, shape: Shape) -> int:
-        """Words of a table for the words of a tile."""
-        return self.pass_cycles(shape)
-
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
-        """One window for each result of `shape`: `CycleTable.window`."""
         return int(self.table.window(self._groups(shape, item), *taps, stride, sums))
 
     def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4, stride: int = 1) -> int:
@@ -240,7 +210,6 @@ class TileCycles:
         return int(self.table.convolution(self._groups(shape, 4), 1, depth, False, 1, old=True))
 
     def shared_bank(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
-        """What it takes longer with input and weights in the same bank of local memory."""
         if not self.table.profile.conv_bank:
             return 0
         groups, narrow = self._groups(shape, item), item == 1
@@ -252,32 +221,26 @@ class TileCycles:
         return int(self.table.matrix(self._groups(shape, 4), depth, narrow=False))
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:
-        """A transfer inside local memory."""
         return int(self.table.transfer(False, False, item * prod(shape), 0))
 
     def load(self, runs: int, run: int, lane_runs: int = 0) -> int:
-        """A transfer of so many runs of consecutive bytes from global memory; lane_runs: of words, 0 = as many."""
         return int(self.table.transfer(True, False, self.table.loaded(runs * run, runs, lane_runs or runs), 0))
 
     def store(self, runs: int, run: int, lane_runs: int = 0) -> int:
-        """A transfer of so many runs of consecutive bytes to global memory."""
         return int(self.table.transfer(False, True, 0, self.table.stored(runs * run, runs, lane_runs or runs)))
 
     def load_sections(self, shape: Shape, pitch: int) -> int:
-        """Rows of sections of words, stored as `shape`, that lie one after the other, each row `pitch` words long."""
         rows, sections, _, width = shape
         runs = 1 if rows == 1 or pitch == sections * width else rows
         return self.load(runs, CHIP.word * prod(shape) // runs, rows * sections)
 
     def load_matrix(self, shape: Shape, outer: tuple[int, int], pitch: int) -> int:
-        """A matrix of words, stored as `shape`, from so many rows and columns; rows lie `pitch` words apart."""
         runs = 1 if outer[0] == 1 or pitch == outer[1] else outer[0]
         counted = self.table.loaded(CHIP.word * prod(outer), runs, shape[0] * shape[1])
         counted *= self.table.pitched(CHIP.word * pitch * (outer[0] > 1))
         return int(self.table.transfer(True, False, counted, 0))
 
     def global_copy(self, runs: int, run: int) -> int:
-        """A transfer inside global memory of so many runs of consecutive bytes, on one side at least."""
         table = self.table
         return int(table.transfer(True, True, runs * run, table.stored(runs * run, runs, 0)))
 

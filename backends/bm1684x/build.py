@@ -14,10 +14,10 @@ from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.instructions.operands import Command
 from bmcompiler.backends.bm1684x.lane_commands import RAW, LaneCommandMaker
 from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Words, bytes_of
-from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.backends.lanes.transfers import Side
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan

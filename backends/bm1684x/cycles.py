@@ -7,18 +7,13 @@ follows the nearest kind of command that was, and is said in `TimingProfile.assu
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.analysis.figures import check_figures
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision, Sfu
-
-Count = Any
-"""A number of one command, or a column of those of many."""
-Fact = bool | NDArray[np.bool_]
+from bmcompiler.backends.lanes.counts import Count, Fact, either, up
 
 SINGLE_PIXELS, PIXELS = 16, 4
 """Results of one channel that a lane makes at once: of fp32, and of narrower types."""
@@ -152,16 +147,6 @@ class CycleTable:
         rate = either(loads, self._wide_load, self._wide_store)
         cycles = np.floor(pieces * (up(size, RUN) * RUN) / rate).astype(np.int64)
         return np.maximum(cycles, self.profile.shortest)
-
-
-def up(value: Count, step: Count) -> Count:
-    """value / step, rounded up."""
-    return -(-value // step)
-
-
-def either(fact: Fact, yes: Count, no: Count) -> Count:
-    """`yes` where `fact` holds, else `no`."""
-    return no + fact * (yes - no)
 
 
 _GROUPS = np.array([GROUP.get(Precision(code), 1) if code in list(Precision) else 1 for code in range(8)])

@@ -8,6 +8,7 @@ from typing import Final
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, RSQRT_STEPS, RUN, CycleTable
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.bus import Bus
@@ -43,22 +44,14 @@ def _moving(table: CycleTable, nbytes: int, outer: int, lanes: int, loads: bool)
     return min(cycles, int(table.wide(lanes, -(-nbytes // lanes), loads))) if outer <= lanes else cycles
 
 
-class TileCycles:
+class TileCycles(LaneCycles):
     """Under the profile of `table`; that operands of one command share no bank is left to those who place them."""
 
     def __init__(self, table: CycleTable) -> None:
         self.table: Final = table
-        self.bus: Final = LaneBus(table)
-
-    @property
-    def bytes_per_cycle(self) -> float:
-        """Strided loads at their best."""
-        return self.table.profile.strided_bytes_per_cycle
-
-    @property
-    def tile_cycles(self) -> int:
-        """Of two short loads and a store."""
-        return 2 * self.load(1, RUN) + self.store(1, RUN)
+        self.bus = LaneBus(table)
+        self.bytes_per_cycle = table.profile.strided_bytes_per_cycle
+        self.tile_cycles = 2 * self.load(1, RUN) + self.store(1, RUN)
 
     def pass_cycles(
         self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False
@@ -78,18 +71,11 @@ class TileCycles:
         return self.pass_cycles(shape) + self.gather(shape)
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
-        """One window for each result of `shape`."""
         return int(self.table.window(self._vectors(shape, item), taps[0] * taps[1], stride))
 
     def convolution(self, shape: Shape, taps: int, depth: int, item: int = 4, stride: int = 1) -> int:
-        """A dense convolution that makes `shape`."""
         n, c, h, w = shape
         return int(self.table.convolution(n, c, h * w, taps, depth, _KINDS[item]))
-
-    @staticmethod
-    def shared_bank(shape: Shape, taps: int, depth: int, item: int = 4) -> int:
-        """Convolutions take no longer with input and weights in one bank, as far as is known."""
-        return 0
 
     def matrix(self, shape: Shape, depth: int, biased: bool = False) -> int:
         """A product of fp32 matrices; shape: as which the result is stored."""
@@ -107,7 +93,6 @@ class TileCycles:
         return int(self.table.gather(n, c, h * w))
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:
-        """A transfer inside local memory."""
         total = item * shape[0] * shape[1] * shape[2] * shape[3]
         return int(self.table.tensor(total, total, False, False))
 
@@ -116,7 +101,6 @@ class TileCycles:
         return int(self.table.tensor(runs * run, run, True, False))
 
     def store(self, runs: int, run: int, lane_runs: int = 0) -> int:
-        """A transfer of so many runs of consecutive bytes to global memory."""
         return int(self.table.tensor(runs * run, run, False, True))
 
     def load_sections(self, shape: Shape, pitch: int) -> int:
@@ -134,7 +118,6 @@ class TileCycles:
         return int(self.table.wide(shape[0] * shape[1], 4 * shape[3], True))
 
     def global_copy(self, runs: int, run: int) -> int:
-        """A transfer inside global memory of so many runs of consecutive bytes."""
         return self.load(runs, run) + self.store(runs, run)
 
     def _vectors(self, shape: Shape, item: int) -> int:

@@ -7,21 +7,20 @@ bandwidth and start-up times are documented nowhere; they are parameters (`Timin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, prod
-from typing import Any
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.analysis.figures import check_figures
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.backends.lanes.counts import Fact, up, whole
+from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.chip import Dims
 from bmcompiler.codegen.bus import Bus
 
 Count = int | NDArray[np.int64]
 """A number of one command, or a column of those of many."""
-Fact = bool | NDArray[np.bool_]
 
 WINOGRAD_PIXELS = 4
 _WINOGRAD_PRODUCTS = 16  # of a 4x4 transformed tile, which yields 2x2 results
@@ -81,7 +80,7 @@ class CycleTable:
     @staticmethod
     def groups_of(images: Count, channels: Count, pixels: Count) -> Count:
         """How often a result of every unit of all lanes is made; with winograd `pixels` are its tiles."""
-        return images * _up(channels, CHIP.lanes) * _up(pixels, CHIP.execution_units)
+        return images * up(channels, CHIP.lanes) * up(pixels, CHIP.execution_units)
 
     def element_wise_turns(self, wide: Fact) -> Count:
         """Turns of element-wise commands; wide: whether an operand or the result has 16 bits."""
@@ -101,7 +100,7 @@ class CycleTable:
         """A transfer of so many bytes over the bus, bursts and both directions counted, and inside local memory."""
         profile = self.profile
         moved = bus / profile.bus_bytes_per_cycle + inside * profile.clock_hz / profile.local_rate
-        return _whole(moved) + profile.gdma_start
+        return whole(moved) + profile.gdma_start
 
     def local_copy(self, nbytes: Count) -> Count:
         """A transfer inside local memory."""
@@ -109,30 +108,17 @@ class CycleTable:
 
     def bursts(self, run: Count) -> Count:
         """Bytes that cross the bus for a run of consecutive bytes."""
-        return _up(run, self.profile.ddr_burst) * self.profile.ddr_burst
+        return up(run, self.profile.ddr_burst) * self.profile.ddr_burst
 
 
-def _up(value: Count, step: int) -> Count:
-    return -(-value // step)
-
-
-def _whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
-    """`cycles` rounded up."""
-    return np.ceil(cycles).astype(np.int64) if isinstance(cycles, np.ndarray) else ceil(cycles)
-
-
-class TileCycles:
+class TileCycles(LaneCycles):
     """What kernels ask of a table (`LaneCycles`): cycles of commands on tiles of bytes."""
 
     def __init__(self, table: CycleTable) -> None:
         self.table = table
         self.bytes_per_cycle = table.profile.bus_bytes_per_cycle
         self.tile_cycles = int(3 * table.transfer(0))
-
-    @property
-    def bus(self) -> Bus:
-        """Nothing is known of it."""
-        return Bus()
+        self.bus = Bus()  # nothing is known of it
 
     def pass_cycles(
         self, shape: Dims, item: int = 1, steps: int = 1, pair: bool = False, in_place: bool = False
@@ -140,25 +126,10 @@ class TileCycles:
         """An element-wise command or a copy by the TPU; item: 2 where an operand or the result has 16 bits."""
         return self.product(shape, int(self.table.element_wise_turns(item > 1)) * steps)
 
-    @staticmethod
-    def unit_steps(unit: Unit, terms: int = 0) -> int:
-        """Every operation is one step."""
-        return 1
-
-    def lookup(self, shape: Dims) -> int:
-        """Words of a table for the words of a tile."""
-        return self.pass_cycles(shape)
-
     def window(self, shape: Dims, taps: tuple[int, int], stride: int, sums: bool, item: int = 1) -> int:
-        """One window for each result of `shape`."""
         return self.product(shape, taps[0] * taps[1])
 
-    def shared_bank(self, shape: Dims, taps: int, depth: int, item: int = 1) -> int:
-        """Nothing is known of it."""
-        return 0
-
     def convolution(self, shape: Dims, taps: int, depth: int, item: int = 1, stride: int = 1) -> int:
-        """A dense convolution that makes `shape`."""
         return self.product(shape, taps * depth)
 
     def product(self, shape: Dims, turns: int) -> int:
@@ -172,15 +143,12 @@ class TileCycles:
         return images * int(self.table.local_copy(item * prod(image)))
 
     def load(self, runs: int, run: int) -> int:
-        """A transfer of so many runs of consecutive bytes from global memory."""
         return int(self.table.transfer(runs * self.table.bursts(run)))
 
     def store(self, runs: int, run: int) -> int:
-        """A transfer of so many runs of consecutive bytes to global memory."""
         return self.load(runs, run)
 
     def global_copy(self, runs: int, run: int) -> int:
-        """A transfer inside global memory of so many runs of consecutive bytes."""
         return self.load(runs, run)
 
 

@@ -15,17 +15,12 @@ class LaneCycles(Protocol):
     Attributes:
         bytes_per_cycle: that the bus moves in the time of a cycle of the execution units.
         tile_cycles: start of the transfers of a tile: of two loads and a store.
+        bus: what short runs and stores cost.
     """
 
-    @property
-    def bytes_per_cycle(self) -> float: ...
-
-    @property
-    def tile_cycles(self) -> int: ...
-
-    @property
-    def bus(self) -> Bus:
-        """What short runs and stores cost."""
+    bytes_per_cycle: float
+    tile_cycles: int
+    bus: Bus
 
     def pass_cycles(
         self, shape: Shape, item: int = 4, steps: int = 1, pair: bool = False, in_place: bool = False
@@ -36,10 +31,12 @@ class LaneCycles(Protocol):
         """
 
     def unit_steps(self, unit: Unit, terms: int = 0) -> int:
-        """Steps of the arithmetic of a unit that works on each element alone; terms: of a series."""
+        """Steps of the arithmetic of a unit that works on each element alone; terms: of a series. By default one."""
+        return 1
 
     def lookup(self, shape: Shape) -> int:
         """Words of a table for the words of a tile."""
+        return self.pass_cycles(shape)
 
     def window(self, shape: Shape, taps: tuple[int, int], stride: int, sums: bool, item: int = 4) -> int:
         """One window for each result of `shape`; stride: from column to column. sums: else the largest is taken."""
@@ -48,7 +45,8 @@ class LaneCycles(Protocol):
         """A dense convolution that makes `shape`; depth: input channels. stride: from column to column."""
 
     def shared_bank(self, shape: Shape, taps: int, depth: int, item: int = 4) -> int:
-        """What it takes longer with input and weights in the same bank of local memory."""
+        """What it takes longer with input and weights in the same bank of local memory; by default nothing is known."""
+        return 0
 
     def local_copy(self, shape: Shape, item: int = 4) -> int:
         """A transfer inside local memory."""

@@ -19,6 +19,7 @@ from bmcompiler.backends.bm1684.instructions import words
 from bmcompiler.backends.bm1684.instructions.transfers import Side, fill, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction, Eu
 from bmcompiler.backends.bm1684.machine import cycles_of
+from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4, is_activation, item_bytes
 from bmcompiler.backends.lanes.kernels.functions.convert import DequantizeKernel
@@ -27,7 +28,6 @@ from bmcompiler.backends.lanes.kernels.moves.global_copies import CopyKernel
 from bmcompiler.backends.lanes.kernels.moves.word_bands import copy_rows, is_of_words
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
-from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.band_rows import (
     BandOp,
     Cut,

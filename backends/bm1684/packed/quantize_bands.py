@@ -18,6 +18,7 @@ from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, transfer
 from bmcompiler.backends.bm1684.isa import Direction
 from bmcompiler.backends.bm1684.packed.conv_int import IntConvKernel
+from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, dims4
 from bmcompiler.backends.lanes.kernels.functions.convert import quantizing
@@ -25,7 +26,6 @@ from bmcompiler.backends.lanes.kernels.moves.lane_rows import LaneRows, lane_row
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Steps
-from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork

@@ -24,7 +24,7 @@ from bmcompiler.backends.bm1684.isa import (
     Task,
 )
 from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
-from bmcompiler.backends.lanes.runs import run_of
+from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs

@@ -31,7 +31,7 @@ from bmcompiler.backends.bm1684x.cycles import (
     TimingProfile,
 )
 from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
-from bmcompiler.backends.lanes.runs import run_of
+from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm168x.cost import Moved, Work, stage_costs

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cycles import PROFILE, WINOGRAD_PIXELS, Count, CycleTable, TimingProfile
 from bmcompiler.backends.bm1880.isa import FLAG_WEIGHT, Direction, Engine, GdmaFunction, Task, WindowOp
+from bmcompiler.backends.lanes.counts import up
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
@@ -44,10 +45,6 @@ def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE)
     return _tpu(fields, table)[0] if engine is Engine.TPU else _gdma(fields, table).cycles
 
 
-def _up(value: Ints, step: int) -> Ints:
-    return -(-value // step)
-
-
 def _tpu(f: Columns, table: CycleTable) -> tuple[Count, Ints, NDArray[np.float64]]:
     """Cycles, multiply-accumulates, and cycles with every unit at work of TPU instructions (bm1880.md 15)."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
@@ -67,7 +64,7 @@ def _tpu(f: Columns, table: CycleTable) -> tuple[Count, Ints, NDArray[np.float64
     ]
     each: list[Count] = [table.winograd_turns(depth), window * depth, window, depth, f["opd0_w"]]
     turns = np.select(kinds, each, table.element_wise_turns(wide))
-    places = np.where(winograd, _up(pixels, WINOGRAD_PIXELS), pixels)
+    places = np.where(winograd, up(pixels, WINOGRAD_PIXELS), pixels)
     outputs = n * c * pixels
     ideal = outputs / np.where(winograd, WINOGRAD_PIXELS, 1) / (CHIP.lanes * CHIP.execution_units) * turns
     macs = np.select(

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneTransfers
+from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_activation, item_bytes
-from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.pieces import Fill, Piece
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.strided_copy import Dim, copy_commands, count_commands

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any, NamedTuple
 
 from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
-from bmcompiler.backends.lanes.runs import run_of
 from bmcompiler.codegen.schedule import Moved, emit_tiles
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork, Tiling
 from bmcompiler.ops.base import TensorOp
