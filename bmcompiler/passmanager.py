@@ -241,7 +241,6 @@ def _verify_after(module: Module, ran: Pass, verify: Callable[[Module], None]) -
 
 
 def _macs(module: Module) -> int:
-    """Multiply-accumulates that all layers need."""
     return sum(op.macs() for op in module.walk())
 
 

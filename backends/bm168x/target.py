@@ -34,7 +34,6 @@ class Bm168xTarget(LaneTarget[Bm168xProgram[B]], Generic[B]):
         return LaneCopier(self.machine)
 
     def model(self, name: str, programs: Sequence[Bm168xProgram[B]]) -> Any:
-        """One net with a stage per program."""
         return one_net(name, programs, self.name.upper())
 
     def command_totals(self, program: Bm168xProgram[B], model: Any) -> dict[str, int]:

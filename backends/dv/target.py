@@ -37,7 +37,6 @@ class DvTarget(Target):
             raise UsageError(f"{self.name} computes in f16, not in {precision}", remedy=remedy)
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:
-        """One net with a stage per module (input shape)."""
         from bmcompiler.backends.dv.lowering.codegen import DvProgram
         from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet
         from bmcompiler.codegen.program import compile_programs
@@ -65,7 +64,6 @@ class DvTarget(Target):
         return overview(model)
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
-        """All programs (or one) of a model as text, layer names as comments."""
         from bmcompiler.backends.dv.listing import listing
 
         return listing(model, net)

@@ -64,7 +64,6 @@ class LaneTarget(Target, Generic[P]):
         return None if kernel is None or kernel.unsupported_reason(op) is not None else kernel
 
     def cycles(self, op: Operation) -> int | None:
-        """Estimated cycles of an op with its transfers, None where no kernel takes it or has an estimate."""
         kernel = self._taking(op)
         return kernel.estimate(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
 

@@ -61,7 +61,6 @@ class Syntax:
 
     @cached_property
     def _names(self) -> list[str]:
-        """Printed names, in order."""
         whole = {half: name for name, (low, high, _) in self.joined.items() for half in (low, high)}
         names = dict.fromkeys(whole.get(one.name, one.name) for one in self.layout.fields)
         shown = [name for name in names if name not in (self.own, self.wait)]

@@ -45,13 +45,11 @@ class CaffeFrontend(Frontend):
         outputs: Sequence[str] | None = None,
         name: str | None = None,
     ) -> Module:
-        """See `import_caffe`."""
         from bmcompiler.frontends.caffe.importer import import_caffe
 
         return import_caffe(model_path, weights_path, shapes=shapes, outputs=outputs, name=name)
 
     def load_plugins(self) -> None:
-        """Load all plugins that add layer types; broken ones are left out."""
         from bmcompiler.frontends.caffe.layer import load_converters
 
         load_converters()
@@ -59,7 +57,6 @@ class CaffeFrontend(Frontend):
     def custom_layers(
         self, layers: Iterable[CustomizedCaffeLayer | type[CustomizedCaffeLayer]]
     ) -> AbstractContextManager[None]:
-        """See `bmcompiler.frontends.caffe.custom.custom_layers`."""
         from bmcompiler.frontends.caffe.custom import custom_layers
 
         return custom_layers(layers)

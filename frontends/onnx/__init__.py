@@ -51,7 +51,6 @@ class OnnxFrontend(Frontend):
     suffixes = (".onnx",)
 
     def load_plugins(self) -> None:
-        """Load all plugins that add op types; broken ones are left out."""
         from bmcompiler.frontends.onnx.registry import load_converters
 
         load_converters()

@@ -275,7 +275,6 @@ def _move_all(build: Build, op: BandOp, source: Cut, cut: Cut, address: int, tar
 
 
 def _move_cycles(cycles: TileCycles, op: BandOp, source: Cut, cut: Cut) -> int:
-    """Cycles of the transfers of `_move_all`."""
     before, after = dims4(op.operands[0]), dims4(op.result)
     found = moves(source, cut, _row_steps(before), _row_steps(after))
     return sum(cycles.local_copy((move.images, after[1], move.count, after[3]), 1) for move in found)
@@ -289,7 +288,6 @@ def _bus_cycles(transfer: Callable[[int, int, int], int], move: RowMove, dims: S
 
 
 def _gap_cycles(cycles: TileCycles, cut: Cut, dims: Shape) -> int:
-    """Cycles of the transfers of `_fill_gaps`."""
     return sum(cycles.local_copy((1, dims[1], count, dims[3])) for _, count in _missing(cut))
 
 
@@ -373,7 +371,6 @@ def _steps(rows: _Rows, filling: int) -> Iterator[tuple[Eu, int]]:
 
 
 def _shift_cycles(cycles: TileCycles, op: ToBands | RegroupBands, cut: Cut) -> int:
-    """Cycles of the commands of `_shift_rows`."""
     bands, (_, channels, _, width) = (1 << 8 * cut.bands) - 1, dims4(op.result)
     counts = ((rows.count, len([*_steps(rows, _pattern(op.fill, bands & ~rows.inside))])) for rows in _row_groups(cut))
     return sum(commands * cycles.pass_cycles((1, channels, count, width)) for count, commands in counts)

@@ -284,7 +284,6 @@ def _window(source: Shape, kernel: tuple[int, int], result: Shape) -> Geometry:
 
 
 def _float_cycles(machine: LaneMachine, dims: Shape, signed: bool) -> int:
-    """Cycles of the commands of `_floats_of_pixels`."""
     n, c, h, w = dims
     parts = [(slot, (-(-(n - slot) // 4), c, h, w)) for slot in range(min(n, 4))]
     return sum(machine.recorded(narrow_to_float, 1, 16, signed, slot % 2).cycles(part) for slot, part in parts)

@@ -91,7 +91,6 @@ class ShortRequantize:
         return self.requantize.part_cycles(dims) + floats + middle + ends + last
 
     def _image_cycles(self, dims: Shape) -> int:
-        """Cycles of `_emit_images`."""
         n, c, h, w = dims
         alone = (1, c, h, w)
         taken = sum(half_of(self.machine, image % 4).cycles(alone) for image in range(n))
@@ -243,13 +242,11 @@ def _emit_halves(machine: LaneMachine, build: Build, dims: Shape, pixels: int, w
 
 
 def _half_cycles(machine: LaneMachine, dims: Shape) -> int:
-    """Cycles of the commands of `_emit_halves`."""
     planes, c, h, width = _words(dims)
     return sum(half_of(machine, odd).cycles((-(-dims[0] // 4), c, h, width)) for odd in range(min(planes, 2)))
 
 
 def _byte_cycles(cycles: LaneCycles, dims: Shape) -> int:
-    """Cycles of the commands of `_emit_bytes`."""
     n, c, h, w = dims
     planes, _, _, width = _words(dims)
     halves = 2 * planes, c, h, width if n <= 4 else w

@@ -65,7 +65,6 @@ class QuantizeBandsKernel(LocalKernel[QuantizeBands]):
         return CHIP.fits_fields(LaneRows(dims4(op.result), op.stride).words)
 
     def evaluate(self, op: QuantizeBands, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic."""
         (x,) = arrays
         integers: np.ndarray = self._steps(op).integers(x).astype(op.type.numpy)
         return op.cut(integers, op.bands)

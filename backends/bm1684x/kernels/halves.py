@@ -49,7 +49,6 @@ class FloatCastKernel(LocalKernel[Cast]):
         return TileWork(inputs, outputs, (), compute, self.machine.cycles.pass_cycles(dims))
 
     def evaluate(self, op: Cast, *arrays: Any) -> Any:
-        """The op in the chip's rounding."""
         wide = op.x.dtype == "f32"
         half = self.machine.arithmetic_of(op.type.dtype if wide else op.x.dtype)
         assert isinstance(half, HalfArithmetic)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.machine import LaneMachine
-from bmcompiler.codegen.schedule import Moved
-from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.target import OpT
+
+
+def _of_form(name: str) -> Callable[..., Any]:
+    """The method of the kernel that an op belongs to."""
+
+    def call(self: FormsKernel[Any], op: Any, *more: Any) -> Any:
+        return getattr(self.form(op), name)(op, *more)
+
+    return call
 
 
 class FormsKernel(DeviceKernel[OpT]):
@@ -28,29 +36,12 @@ class FormsKernel(DeviceKernel[OpT]):
     def rules(self) -> list[str]:
         return list(dict.fromkeys(text for form in self.forms for text in form.rules()))
 
-    def unsupported_reason(self, op: OpT) -> str | None:
-        return self.form(op).unsupported_reason(op)
-
-    def evaluate(self, op: OpT, *arrays: Any) -> Any:
-        return self.form(op).evaluate(op, *arrays)
-
-    def order_of_sums(self, op: OpT) -> str:
-        return self.form(op).order_of_sums(op)
-
-    def emit(self, op: OpT, build: Any) -> Moved:
-        return self.form(op).emit(op, build)
-
-    def moving_cycles(self, op: OpT) -> int | None:
-        return self.form(op).moving_cycles(op)
-
-    def estimate(self, op: OpT) -> int | None:
-        return self.form(op).estimate(op)
-
-    def whole(self, op: OpT) -> TileWork | None:
-        return self.form(op).whole(op)
-
-    def boxed(self, op: OpT, box: Box) -> TileWork | None:
-        return self.form(op).boxed(op, box)
-
-    def uses_local_memory(self, op: OpT) -> bool:
-        return self.form(op).uses_local_memory(op)
+    unsupported_reason = _of_form("unsupported_reason")
+    evaluate = _of_form("evaluate")
+    order_of_sums = _of_form("order_of_sums")
+    emit = _of_form("emit")
+    moving_cycles = _of_form("moving_cycles")
+    estimate = _of_form("estimate")
+    whole = _of_form("whole")
+    boxed = _of_form("boxed")
+    uses_local_memory = _of_form("uses_local_memory")

@@ -56,7 +56,6 @@ def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE)
 
 
 def _tiu(f: Columns, table: CycleTable) -> Work:
-    """Cycles and multiply-accumulates of TIU commands."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
     unknown = np.flatnonzero(~np.isin(task, _KNOWN))
     if len(unknown):

@@ -77,7 +77,6 @@ class _Fields(dict[str, Ints]):
 
 
 def _tiu(f: _Fields, table: CycleTable) -> Work:
-    """Cycles, multiply-accumulates and ideal cycles of TIU commands."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
     n, c, h, w = (np.maximum(f[f"res0_{axis}"], 1) for axis in "nchw")
     pixels, taps, kind = h * w, np.maximum(f["opd1_h"] * f["opd1_w"], 1), f["opd0_prec"]

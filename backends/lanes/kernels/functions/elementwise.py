@@ -77,7 +77,6 @@ class ElementwiseKernel(LocalKernel[OpT]):
         return self.machine.recorded(recipe, len(tensors), *arguments, given=given, dtype=self.words(op))
 
     def evaluate(self, op: OpT, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic."""
         given = dict(zip(zip(op.operands, self.shapes(op)), arrays))
         shaped = [array.reshape(shape) for (_, shape), array in given.items()]
         if self.words(op) != "f32":

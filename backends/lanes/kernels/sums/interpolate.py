@@ -130,7 +130,6 @@ class InterpolateKernel(LocalKernel[Resize]):
         return self.machine.elementwise_grid(self.plan(op).result)
 
     def evaluate(self, op: Resize, *arrays: Any) -> Any:
-        """Rows, then columns, in the chip's arithmetic."""
         plan = self.plan(op)
         x = arrays[0].reshape(plan.source)
         for axis, taps in sorted(plan.taps.items()):
@@ -164,7 +163,6 @@ class InterpolateKernel(LocalKernel[Resize]):
         )
 
     def _cycles(self, taps: Taps, axis: int, interval: tuple[int, int], shape: Shape) -> int:
-        """Cycles of the commands of `emit_sums`."""
         counts = (count for tap in range(taps.count) for count in _strip_counts(taps, tap, *interval))
         return sum(self.machine.cycles.pass_cycles(_with_axis(shape, axis, (0, count)), pair=True) for count in counts)
 

@@ -58,7 +58,6 @@ class FloatProductKernel(LocalKernel[Matmul]):
         return arithmetic.product(left, right, bias)
 
     def evaluate(self, op: Matmul, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic and order of sums."""
         left, right, *bias = arrays
         product, arithmetic = product_of(op), self.machine.arithmetic_of(op.left.dtype)
         a = np.swapaxes(left, -1, -2) if op.transpose_left else left

@@ -162,7 +162,6 @@ class ReductionKernel(LocalKernel[OpT]):
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: OpT, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic."""
         view, steps = self.view(op), self.steps(op)
         x, *vectors = arrays
         rows = [vector.reshape(1, 1, -1, 1) for vector in vectors]

@@ -172,7 +172,6 @@ class FloatConvKernel(ConvGeometry):
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: Convolution, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic and order of sums."""
         x, weight, *bias = arrays
         if winograd.suits(self.chip, op):
             return winograd_arithmetic.evaluate(self, op, x, weight, bias[0] if bias else None)

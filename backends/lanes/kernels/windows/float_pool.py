@@ -118,7 +118,6 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
             build.combine(Unit.MUL, target, target, Words(ins[1], target.shape, (0, 0, target.shape[3], 1)))
 
     def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
-        """The op in the chip's arithmetic and order of sums."""
         arithmetic, common = self.machine.arithmetic_of(op.input.dtype), self.common_factor(op)
         weight = np.full((op.input.shape[1], op.kernel[0] * op.kernel[1]), _ONE if common is None else common)
         sums = arithmetic.window_sums(self.window(op), arrays[0], weight)

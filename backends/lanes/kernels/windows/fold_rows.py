@@ -82,7 +82,6 @@ class _Folding:
 
     @property
     def _filling(self) -> int:
-        """Cycles of `fill`."""
         parts = frame_parts(self.after, self.kernel.unloaded(self.op, self.slide)) if self._is_partial else ()
         return sum(copy_cycles(self.kernel.machine, shape, self.item) for _, _, shape in parts)
 

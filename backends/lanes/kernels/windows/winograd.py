@@ -333,7 +333,6 @@ class _Tile(NamedTuple):
 
 
 def _weight_cycles(timing: LaneCycles, depth: int) -> int:
-    """Of `_Tile.transform_weights`."""
     taps, pair = (timing.pass_cycles((1, 1, rows, depth)) for rows in (3, 2))
     halved = (2 * timing.pass_cycles((1, 1, rows, depth), in_place=True) for rows in (3, 2, 2))
     return 3 * taps + 2 * 5 * pair + sum(halved)
