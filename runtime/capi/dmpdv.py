@@ -6,48 +6,12 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from bmcompiler.backends.dv.driver import structs
 from bmcompiler.capi.library import CLibrary, Read, Write
 from bmcompiler.runtime import dmp_dv
 from bmcompiler.runtime.capi.strings import text
 from bmcompiler.runtime.dmp_dv.handles import Handle
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
-
-_STRUCTS = {
-    "dmp_dv_info": structs.INFO,
-    "dmp_dv_info_v0": structs.INFO_V0,
-    "dmp_dv_cmdraw": structs.CMDRAW,
-    "dmp_dv_cmdraw_conv_v0_run": structs.CONV_RUN,
-    "dmp_dv_cmdraw_conv_v0": structs.CONV_V0,
-    "dmp_dv_cmdraw_conv_v1": structs.CONV_V1,
-    "dmp_dv_cmdraw_fc_v0": structs.FC_V0,
-    "dmp_dv_cmdraw_ipu_v0": structs.IPU_V0,
-    "dmp_dv_cmdraw_maximizer_v0": structs.MAXIMIZER_V0,
-}
-_NUMBERS = {
-    "u1": "uint8_t",
-    "u2": "uint16_t",
-    "u4": "uint32_t",
-    "u8": "uint64_t",
-    "i1": "int8_t",
-    "i2": "int16_t",
-    "i4": "int32_t",
-}
-
-
-def _field(name: str, dtype: np.dtype[Any]) -> str:
-    base, count = dtype.base, f"[{dtype.shape[0]}]" if dtype.shape else ""
-    title = next((f"struct {title}" for title, one in _STRUCTS.items() if one == base), None)
-    c_type = title or ("dmp_dv_buf" if base == structs.BUF else _NUMBERS[base.str[1:]])
-    return f"    {c_type} {name}{count};\n"
-
-
-def _struct(name: str, dtype: np.dtype[Any]) -> str:
-    fields = "".join(_field(title, one[0]) for title, one in (dtype.fields or {}).items())
-    return f"struct {name} {{\n{fields}}};\n"
-
 
 PREAMBLE = """typedef struct dmp_dv_context_impl *dmp_dv_context;
 typedef struct dmp_dv_mem_impl *dmp_dv_mem;
@@ -58,9 +22,7 @@ typedef struct dmp_dv_buf_impl {
 } dmp_dv_buf;
 """
 _DEVICES = "".join(f"#define DMP_DV_DEV_{one.name} {int(one)}\n" for one in structs.DeviceType)
-PREAMBLE += f"{_DEVICES}#define DMP_DV_DEV_COUNT {structs.DEVICE_TYPES}\n" + "".join(
-    _struct(name, dtype) for name, dtype in _STRUCTS.items()
-)
+PREAMBLE += f"{_DEVICES}#define DMP_DV_DEV_COUNT {structs.DEVICE_TYPES}\n{structs.TEXT}"
 
 _MOST_STRINGS = 1024
 _handles: dict[int, Handle] = {}

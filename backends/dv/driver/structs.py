@@ -1,4 +1,4 @@
-"""Raw command structures of the DV driver interface as numpy layouts (dv.md 1).
+"""Raw command structures of the DV driver interface, of structs.h, as numpy layouts (dv.md 1).
 
 Offsets, sizes and padding are those of the C structures on a 64-bit host; `numpy.ctypeslib.as_ctypes_type(CONV_V0)`
 gives the ctypes form. The 8-byte `mem` field of a buffer holds the integer `handle` of device memory, 0 for NULL.
@@ -6,7 +6,11 @@ gives the ctypes form. The 8-byte `mem` field of a buffer holds the integer `han
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from enum import IntEnum, IntFlag
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -107,136 +111,32 @@ LRN = 0x503
 HALF_ONE = 0x3C00
 """1.0 as a 16-bit pattern."""
 
-INFO = np.dtype([("size", "<u4"), ("version", "<u4")])
-INFO_V0 = np.dtype(
-    [
-        ("header", INFO),
-        ("ub_size", "<i4"),
-        ("max_kernel_size", "<i4"),
-        ("conv_freq", "<i4"),
-        ("fc_freq", "<i4"),
-        ("max_fc_vector_size", "<i4"),
-        ("rsvd", "<i4"),
-    ]
-)
-
-BUF = np.dtype([("mem", "<u8"), ("offs", "<u8")])
-CMDRAW = np.dtype([("size", "<u4"), ("device_type", "u1"), ("version", "u1"), ("rsvd", "u1", 2)])
-
-CONV_RUN = np.dtype(
-    [
-        ("weight_buf", BUF),
-        ("conv_pad", "<u4"),
-        ("pool_pad", "<u4"),
-        ("m", "<u2"),
-        ("conv_enable", "<u2"),
-        ("p", "<u2"),
-        ("pz", "<u2"),
-        ("conv_stride", "<u2"),
-        ("conv_dilation", "<u2"),
-        ("weight_fmt", "<u2"),
-        ("pool_enable", "<u2"),
-        ("pool_avg_param", "<u2"),
-        ("pool_size", "<u2"),
-        ("pool_stride", "<u2"),
-        ("actfunc", "<u2"),
-        ("actfunc_param", "<u2"),
-        ("rectifi_en", "<u2"),
-        ("lrn", "<u2"),
-        ("rsvd", "<u2"),
-    ]
-)
-
-CONV_V0 = np.dtype(
-    [
-        ("header", CMDRAW),
-        ("input_buf", BUF),
-        ("output_buf", BUF),
-        ("eltwise_buf", BUF),
-        ("topo", "<u4"),
-        ("w", "<u2"),
-        ("h", "<u2"),
-        ("z", "<u2"),
-        ("c", "<u2"),
-        ("input_circular_offset", "<u2"),
-        ("output_mode", "<u2"),
-        ("run", CONV_RUN, MAX_RUNS),
-    ]
-)
-
-CONV_V1 = np.dtype(
-    [
-        ("header", CMDRAW),
-        ("u8tofp16_table", BUF),
-        ("to_bgr", "<u2"),
-        ("rsvd", "<u2", 3),
-        ("conv_cmd", CONV_V0),
-    ]
-)
-
 U8_TABLE_BYTES = 6 * 256
 """Three channels of 256 fp16 values."""
 
-FC_V0 = np.dtype(
-    [
-        ("header", CMDRAW),
-        ("weight_buf", BUF),
-        ("input_buf", BUF),
-        ("output_buf", BUF),
-        ("input_size", "<u2"),
-        ("output_size", "<u2"),
-        ("weight_fmt", "<u2"),
-        ("actfunc", "<u2"),
-        ("actfunc_param", "<u2"),
-        ("rsvd", "<u2", 3),
-    ]
-)
+_NUMBERS = {
+    f"{sign}int{bits}_t": f"<{kind}{bits // 8}" for sign, kind in (("u", "u"), ("", "i")) for bits in (8, 16, 32)
+}
+BUF = np.dtype([("mem", "<u8"), ("offs", "<u8")])
 
-IPU_V0 = np.dtype(
-    [
-        ("header", CMDRAW),
-        ("tex", BUF),
-        ("rd", BUF),
-        ("wr", BUF),
-        ("fmt_tex", "u1"),
-        ("fmt_rd", "u1"),
-        ("fmt_wr", "u1"),
-        ("rsvd1", "u1"),
-        ("tex_width", "<u2"),
-        ("tex_height", "<u2"),
-        ("rect_width", "<u2"),
-        ("rect_height", "<u2"),
-        ("stride_rd", "<i4"),
-        ("stride_wr", "<i4"),
-        ("lut", "<u4", 32),
-        ("ncolor_lut", "u1"),
-        ("alpha", "u1"),
-        ("transpose", "u1"),
-        ("use_const_alpha", "u1"),
-        ("use_tex", "u1"),
-        ("use_rd", "u1"),
-        ("blf", "u1"),
-        ("ridx", "i1"),
-        ("gidx", "i1"),
-        ("bidx", "i1"),
-        ("aidx", "i1"),
-        ("cnv_type", "u1"),
-        ("cnv_param", "u1", 3),
-        ("rsvd2", "u1", 5),
-    ]
-)
+TEXT = Path(__file__).with_name("structs.h").read_text(encoding="utf-8")
+"""The structures in C."""
 
-MAXIMIZER_V0 = np.dtype(
-    [
-        ("header", CMDRAW),
-        ("input_buf", BUF),
-        ("output_buf", BUF),
-        ("width", "<u2"),
-        ("height", "<u2"),
-        ("nclass", "u1"),
-        ("rsvd", "u1", 3),
-    ]
-)
+
+def _layouts() -> Iterator[tuple[str, np.dtype[Any]]]:
+    known: dict[str, Any] = {**_NUMBERS, "dmp_dv_buf": BUF}
+    for name, body in re.findall(r"struct (\w+) \{(.*?)\};", TEXT, re.S):
+        fields = re.findall(r"(?:struct )?(\w+) (\w+)(?:\[(\d+)\])?;", body)
+        known[name] = np.dtype(
+            [(field, known[kind], *([int(count)] if count else [])) for kind, field, count in fields]
+        )
+        yield name.removeprefix("dmp_dv_"), known[name]
+
+
+_FOUND = dict(_layouts())
+INFO, INFO_V0, CMDRAW = _FOUND["info"], _FOUND["info_v0"], _FOUND["cmdraw"]
+CONV_RUN, CONV_V0, CONV_V1 = (_FOUND[f"cmdraw_conv_{one}"] for one in ("v0_run", "v0", "v1"))
+FC_V0, IPU_V0, MAXIMIZER_V0 = (_FOUND[f"cmdraw_{one}_v0"] for one in ("fc", "ipu", "maximizer"))
 
 LAYOUTS = {
     (DeviceType.CONV, 0): CONV_V0,
