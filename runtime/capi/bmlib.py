@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from bmcompiler.capi.api import declared
 from bmcompiler.capi.buffers import Size, buffered
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.runtime import bmlib
@@ -30,21 +31,7 @@ typedef struct bm_context *bm_handle_t;
 typedef struct bm_module *tpu_kernel_module_t;
 typedef int tpu_kernel_function_t;
 """
-MEMORY = """typedef union {
-    struct { bm_mem_type_t mem_type : 3; unsigned int gmem_heapid : 3; unsigned int reserved : 26; } u;
-    unsigned int rawflags;
-} bm_mem_flags_t;
-typedef struct bm_mem_desc {
-    union {
-        struct { unsigned long device_addr; unsigned int reserved; int dmabuf_fd; } device;
-        struct { void *system_addr; unsigned int reserved0; int reserved1; } system;
-    } u;
-    bm_mem_flags_t flags;
-    unsigned int size;
-} bm_mem_desc_t;
-typedef struct bm_mem_desc bm_device_mem_t;
-typedef struct bm_mem_desc bm_system_mem_t;
-"""
+MEMORY = declared(__file__, "memory.h")
 _HANDLES = "bm_handle_t", "tpu_kernel_module_t"
 
 
