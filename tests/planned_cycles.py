@@ -114,7 +114,7 @@ def computations() -> Iterator[list[Computation]]:
         op = emit(context, *given)
         if running:
             raw = context._chunks[-1][bm1880_isa.HEADER_SIZE :]
-            running[-1].commands.append(Command("bm1880", given[1], raw))
+            running[-1].commands.append(Command("bm1880", given[0], raw))
         return op
 
     with pytest.MonkeyPatch.context() as patch:
