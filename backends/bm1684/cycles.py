@@ -230,11 +230,13 @@ class TileCycles(LaneCycles):
         return int(self.table.transfer(False, True, 0, self.table.stored(runs * run, runs, lane_runs or runs)))
 
     def load_sections(self, shape: Shape, pitch: int) -> int:
+        """See `MatrixCycles`."""
         rows, sections, _, width = shape
         runs = 1 if rows == 1 or pitch == sections * width else rows
         return self.load(runs, CHIP.word * prod(shape) // runs, rows * sections)
 
     def load_matrix(self, shape: Shape, outer: tuple[int, int], pitch: int) -> int:
+        """See `MatrixCycles`."""
         runs = 1 if outer[0] == 1 or pitch == outer[1] else outer[0]
         counted = self.table.loaded(CHIP.word * prod(outer), runs, shape[0] * shape[1])
         counted *= self.table.pitched(CHIP.word * pitch * (outer[0] > 1))
