@@ -74,7 +74,7 @@ class Bm168xDevice(Device):
 
 
 class Bm168xProgram(SimulatedProgram[LaneMemory]):
-    """A stage."""
+    """One stage of a net, bound to the memories of its chip."""
 
     def __init__(self, device: Bm168xDevice, stage: Bm168xStage, chip: SharedChip[LaneMemory]) -> None:
         inputs, outputs = ([tensor_info(one, stage) for one in each] for each in (stage.inputs, stage.outputs))

@@ -224,7 +224,7 @@ class BmMem:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Bytes of the memory."""
         return int(self.data.size)
 
     def cut(self, offset: int, size: int, shape: BmShape | None = None) -> BmMem:

@@ -252,7 +252,7 @@ def bmnet_weight_devmem(net: BmNet) -> BmMem | None:
 
 @or_none
 def bmnet_neuron_devmem(net: BmNet) -> BmMem:
-    """Activation memory."""
+    """The device memory that holds the activations of a net."""
     return net.neuron_memory()
 
 

@@ -6,6 +6,7 @@ ruff asks the same of modules, classes and functions, but cannot tell an overrid
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -62,3 +63,18 @@ def undocumented(known: dict[str, list[Class]]) -> Iterator[str]:
 def test_public_methods_are_documented() -> None:
     missing = list(undocumented(classes()))
     assert not missing, "\n".join(["no docstring:", *missing])
+
+
+SAYS_WHERE = re.compile(r"(Rules? \d|Pattern \d|Level \d|Both rules|All rules|See `|Undo `)")
+"""What has its text in another docstring; formulas speak for themselves."""
+
+
+def test_docstrings_of_public_things_say_something() -> None:
+    empty = []
+    for path in (p for folder in CODE for p in sorted((ROOT / folder).rglob("*.py")) if not p.stem.endswith("_pb2")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                text = ast.get_docstring(node) or "none, which others look for"
+                if len(text.split()) < 3 and text[:2].isalnum() and not SAYS_WHERE.match(text):
+                    empty.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}: {text}")
+    assert not empty, "\n".join(empty)

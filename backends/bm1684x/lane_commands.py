@@ -75,7 +75,7 @@ class LaneCommandMaker:
         self._add(transfers.copy(to, of, RAW[target.item]), target, source)
 
     def copy(self, source: Words, target: Words) -> None:
-        """Within lanes."""
+        """Copy words of each lane to others of the same lane."""
         self.assign(target, source)
 
     def transpose(self, target: Words, source: Words) -> None:

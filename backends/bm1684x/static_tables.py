@@ -35,7 +35,7 @@ class StaticTable:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Bytes of the table."""
         return self.words * ITEM_BYTES[self.precision]
 
     def values(self) -> NDArray[np.float64]:
@@ -43,7 +43,7 @@ class StaticTable:
         return np.array([float(self.entry(index)) for index in range(self.words)])
 
     def data(self) -> NDArray[np.uint8]:
-        """The bytes."""
+        """The table as it lies in static memory, little-endian."""
         values = self.values()
         if self.precision is Precision.INT32:
             return values.astype("<i4").view(np.uint8)

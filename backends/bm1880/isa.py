@@ -66,7 +66,7 @@ class GdmaFunction(IntEnum):
 
 
 class Task(IntEnum):
-    """TIU tsk_typ."""
+    """Values of the field tsk_typ of TIU commands."""
 
     CONV = 0
     WINDOW = 1  # depthwise convolution and pooling

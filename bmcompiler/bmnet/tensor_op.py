@@ -157,7 +157,7 @@ class TensorOp:
         return self._param
 
     def tg_customized_param(self) -> TGCustomizedParameter:
-        """The parameters."""
+        """The parameters of the op as the model file holds them."""
         return self._param
 
 

@@ -183,7 +183,7 @@ def integers(c_type: str, each: Kind) -> Kind:
 
 
 def path(c_type: str = "const char *") -> Kind:
-    """File names."""
+    """Names of files: str, bytes or a path in Python, `const char *` in C."""
 
     def check(value: Any) -> Fault | None:
         if value is None:
@@ -196,7 +196,7 @@ def path(c_type: str = "const char *") -> Kind:
 
 
 def text(c_type: str = "const char *") -> Kind:
-    """Strings."""
+    """Strings: str in Python, `const char *` ended by a zero in C."""
     return instance(c_type, str, "a string")
 
 

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def list_plugins_option(command: F) -> F:
-    """The option."""
+    """Give a command `--list-plugins`, which prints the installed plugins and ends."""
     return click.option(
         "--list-plugins",
         is_flag=True,

@@ -91,7 +91,7 @@ class PlainCode(Program[B]):
         self.build.call(parameters)
 
     def program(self, weight_index: int) -> PlainProgram:
-        """The result."""
+        """The program; its weights are part `weight_index` of the model."""
         inputs, outputs = self.input_tensors(tensor_info), self.output_tensors(tensor_info)
         layers = encode_layers(self.spans[0])
         return PlainProgram(inputs, outputs, self.plan.size, self.build.parts(), weight_index, layers)

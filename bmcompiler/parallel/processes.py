@@ -19,7 +19,7 @@ _MOST_DEATHS = 3
 
 
 class ProcessPool(Pool):
-    """`workers` processes."""
+    """A pool of `workers` processes of this host."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

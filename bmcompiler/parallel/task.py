@@ -58,7 +58,7 @@ class NamedTask(Task[S, P, R]):
 
     @property
     def key(self) -> str:
-        """The name."""
+        """What tells the task from others of its kind: its name."""
         return self.name
 
 

@@ -48,7 +48,7 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """Values seen."""
+        """How many values have been counted."""
         return int(self.counts.sum())
 
     def add(self, x: NDArray[Any]) -> None:

@@ -52,7 +52,7 @@ class Emit(ABC):
 
     @abstractmethod
     def const(self, array: Array) -> Value:
-        """A constant."""
+        """A constant that holds `array`."""
 
     @abstractmethod
     def known(self, value: Value) -> Array | None:

@@ -44,7 +44,7 @@ def count(value: object) -> int | None:
 
 
 def real(value: object) -> float | None:
-    """A number."""
+    """A number as float, None for anything else (bool is no number) and for integers too large."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return None
     try:

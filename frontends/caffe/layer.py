@@ -66,7 +66,7 @@ class Layer:
 
     @property
     def x(self) -> Value:
-        """First input."""
+        """The first input. Raises FileFormatError for a layer without any."""
         self.expect_inputs(1, None)
         return self.inputs[0]
 

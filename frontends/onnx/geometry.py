@@ -74,7 +74,7 @@ def as_image(b: Builder, value: Value) -> Value:
 
 
 def like_input(b: Builder, value: Value, rank: int) -> Value:
-    """Undo `as_image`."""
+    """Undo `as_image`: [n, c, 1, w] as [n, c, w] where the input had rank 3."""
     if rank != 3:
         return value
     n, c, _, w = value.shape

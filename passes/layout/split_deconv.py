@@ -69,7 +69,7 @@ class SplitDeconv(TargetPatternPass):
         return {**on(Deconv, self.split)}
 
     def split(self, op: Deconv, rewriter: Rewriter) -> bool:
-        """All rules."""
+        """All rules, on one deconvolution."""
         import numpy as np
 
         weight = self.constant(op.weight)

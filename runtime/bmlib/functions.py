@@ -118,13 +118,13 @@ def bm_mem_from_device(device_addr: int, len: int) -> bm_device_mem_t:
 
 @_served
 def bm_mem_get_device_addr(mem: bm_device_mem_t) -> int:
-    """Its address."""
+    """The address of a device memory, in bytes."""
     return mem.device_addr
 
 
 @_served
 def bm_mem_get_device_size(mem: bm_device_mem_t) -> int:
-    """Its bytes."""
+    """The size of a device memory, in bytes."""
     return mem.size
 
 

@@ -128,7 +128,7 @@ def tpu_kernel_unload_module(handle: CardHandle, p_module: KernelModule) -> None
 
 @_served
 def tpu_kernel_free_module(handle: CardHandle, p_module: KernelModule) -> None:
-    """The same."""
+    """Unload a module; functions of it cannot be launched any more."""
     p_module.unloaded = True
 
 

@@ -24,7 +24,7 @@ MAX_DIMS = 8
 
 
 class BmStatus(IntEnum):
-    """Return codes."""
+    """What functions of BMLib return."""
 
     SUCCESS = 0
     DEVNOTREADY = 1
@@ -147,7 +147,7 @@ class bm_shape_t:  # noqa: N801
 
     @property
     def num_dims(self) -> int:
-        """How many."""
+        """How many dimensions the shape has."""
         return len(self.dims)
 
     @property

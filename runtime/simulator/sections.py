@@ -43,7 +43,7 @@ class Sections:
             self._parts.append((slice(whole * width, columns), tensor((rows, 1, 1, rest), whole)))
 
     def read(self) -> NDArray[Any]:
-        """The matrix."""
+        """The matrix, (rows, columns), its sections side by side."""
         blocks = [tensor.read().reshape(tensor.shape[0], -1) for _, tensor in self._parts]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 

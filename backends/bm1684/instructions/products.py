@@ -33,7 +33,7 @@ class LocalPlace(NamedTuple):
 
     @property
     def range(self) -> Range:
-        """The bytes."""
+        """(first, behind the last) byte address."""
         return self.address, self.address + self.size
 
 
@@ -305,7 +305,7 @@ class ByteMatrix(NamedTuple):
 
     @property
     def range(self) -> Range:
-        """These bytes."""
+        """(first, behind the last) byte of a lane."""
         return self.address, self.address + self.lane_bytes
 
 

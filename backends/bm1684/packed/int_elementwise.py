@@ -295,7 +295,7 @@ class _PackedFirst(FormsKernel[OpT]):
 
 
 class IntegerKernel(_PackedFirst[TensorOp]):
-    """Integer arithmetic."""
+    """Sums, products and shifts of integers: on packed bytes where that is exact, else as floats."""
 
     ops = (AddShift, SubShift, MulShift, MulsShift, AddsShift, RoundRshift, MacShift, Maxs, Mins)
     kinds: ClassVar[tuple[type[DeviceKernel[Any]], ...]] = (PackedKernel, IntWordsKernel)
@@ -313,21 +313,21 @@ class BitForms(_PackedFirst[TensorOp]):
 
 
 class CompareForms(_PackedFirst[TensorOp]):
-    """compare."""
+    """Comparisons: of packed integers, else of words."""
 
     ops = CompareKernel.ops
     kinds = (PackedKernel, CompareKernel)
 
 
 class WhereForms(_PackedFirst[TensorOp]):
-    """where."""
+    """Choices by a condition: of packed integers, else of words."""
 
     ops = WhereKernel.ops
     kinds = (PackedKernel, WhereKernel)
 
 
 class CastForms(_PackedFirst[TensorOp]):
-    """cast."""
+    """Casts: between packed integers, else by words."""
 
     ops = CastKernel.ops
     kinds = (PackedKernel, CastKernel)

@@ -35,13 +35,13 @@ def pixel_cycles(cycles: LaneCycles, dims: Shape, pair: bool = False) -> int:
 
 
 def pack_words_cycles(cycles: LaneCycles, dims: Shape) -> int:
-    """Of `pack_words`."""
+    """Cycles of `pack_words` on a tile of words."""
     n, c, h, w = dims
     return (n > 1) * packed_cycles(cycles, (2 * n, c, h, w), 1, 2) + packed_cycles(cycles, dims, 1, 2)
 
 
 def multiply_cycles(cycles: LaneCycles, dims: Shape, multiplier: int, item: int = 1) -> int:
-    """Of `int_requantize.emit_multiply`."""
+    """Cycles of `int_requantize.emit_multiply` on a tile of `item` bytes each."""
     if multiplier <= 255:
         return packed_cycles(cycles, dims, item, 1)
     return (2 + (item == 1)) * packed_cycles(cycles, dims, 2, 1)

@@ -40,7 +40,7 @@ class Register(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A constant."""
+    """A constant that a step takes in place of a register."""
 
     value: int
     signed: bool

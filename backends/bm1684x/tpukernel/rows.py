@@ -113,7 +113,7 @@ class Function:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """In order."""
+        """The parameters of the C prototype, in order."""
         return self._parts[2]
 
 

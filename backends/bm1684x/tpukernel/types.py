@@ -77,7 +77,7 @@ class data_type_t(IntEnum):  # noqa: N801
 
 
 class rounding_mode_t(IntEnum):  # noqa: N801
-    """Rounding modes."""
+    """How results are rounded to fewer bits."""
 
     RM_HALF_TO_EVEN = 0
     RM_HALF_AWAY_FROM_ZERO = 1

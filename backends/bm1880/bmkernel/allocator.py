@@ -45,7 +45,7 @@ class LocalStack:
         tensor.free()
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all that is allocated, the latest first."""
         while self._live:
             self.free(self._live[-1][0])
 
@@ -92,6 +92,6 @@ class LocalMemory:
             raise EncodingError("bmk1880_tl_free: tlp was allocated by another context")
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all that is allocated, the latest first."""
         for stack in (self._whole, *self._banks):
             stack.close()

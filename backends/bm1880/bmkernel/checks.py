@@ -80,7 +80,7 @@ def check_address(what: str, t: tensor_lmem) -> None:
 
 
 def check_unaligned(what: str, t: tensor_lmem) -> None:
-    """Unaligned layout."""
+    """Refuse a tensor that does not lie unaligned in local memory."""
     if t.aligned or not t.has_unaligned_layout:
         fail(what, f"{t.shape} with strides {tuple(t.strides)}", "must have the unaligned layout (CTRL_NULL)")
 
@@ -92,7 +92,7 @@ def check_same_lane(what: str, t: tensor_lmem, ref_name: str, ref: tensor_lmem) 
 
 
 def check_shape(what: str, t: tensor_lmem, dims: tuple[int, int, int, int]) -> None:
-    """Exact shape."""
+    """Refuse a tensor of another shape than (n, c, h, w)."""
     if t.shape.dims != dims:
         fail(f"shape of {what}", t.shape, f"must be {dims}")
 

@@ -94,7 +94,7 @@ class MatmulKernel(LocalKernel[Matmul]):
 
     @staticmethod
     def depth(op: Matmul) -> int:
-        """K."""
+        """K of (M, K) x (K, N): how many products each result sums up."""
         return int(op.left.shape[-1])
 
     @staticmethod

@@ -42,7 +42,7 @@ class ConvEnable(IntFlag):
 
 
 class Pool(IntEnum):
-    """`pool_enable`."""
+    """Values of the field `pool_enable`."""
 
     NONE = 0
     MAX = 1

@@ -58,7 +58,7 @@ _ERF_LIMIT = 9.0  # e**-81 is far below the last bit of 1
 
 
 def relu(m: Recorder, x: Register) -> Register:
-    """max(x, 0)."""
+    """The larger of x and 0."""
     return m.max(0.0, x)
 
 

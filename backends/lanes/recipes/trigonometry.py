@@ -49,7 +49,7 @@ def cos(m: Recorder, x: Register) -> Register:
 
 
 def tan(m: Recorder, x: Register) -> Register:
-    """Tangent."""
+    """Tangent, sin / cos."""
     return m.div(sin(m, x), cos(m, x))
 
 
@@ -61,7 +61,7 @@ def _atan_of_ratio(m: Recorder, top: Register, bottom: Register) -> Register:
 
 
 def atan(m: Recorder, x: Register) -> Register:
-    """Inverse tangent."""
+    """Inverse tangent, in -pi/2 to pi/2."""
     size = m.min(m.abs(x), 1e30)
     return m.or_(_atan_of_ratio(m, size, m.copy(1.0)), m.and_(x, SIGN))
 

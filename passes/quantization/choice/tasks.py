@@ -88,7 +88,7 @@ class RunStep(NamedTask[Module, Inputs, list[Array]]):
     places: Sequence[int]
 
     def load(self) -> Module:
-        """The net."""
+        """The net as the process has it already."""
         return self.net.module
 
     def compute(self, state: Module, part: Inputs) -> list[Array]:

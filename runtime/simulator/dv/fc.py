@@ -49,7 +49,7 @@ class FcPlan:
         self._output = view(memory, "output_buf", command.output_buf, command.output_size, np.float16)
 
     def run(self) -> None:
-        """Execute once."""
+        """Execute the command once, on what is in memory now."""
         command = self._command
         found = unpack_fc(self._weights, command.input_size, command.output_size, command.is_quantized)
         weights, bias = found.weights.view(np.float16), found.bias.view(np.float16)
@@ -69,6 +69,6 @@ class MaximizerPlan:
         self._output = view(memory, "output_buf", target, pixels)
 
     def run(self) -> None:
-        """Execute once."""
+        """Execute the command once, on what is in memory now."""
         scores = from_whc8(self._input, self._w, self._h, self._classes)
         self._output[:] = scores.argmax(2).reshape(-1)

@@ -83,14 +83,14 @@ class Transposing:
         return float("inf") if tiling is None else self.machine.tiler.estimate(self.grid, self.work, tiling)
 
     def emit(self, build: Any) -> Moved:
-        """All tiles."""
+        """Emit all tiles. Raises ValueError where none fits local memory."""
         tiling = self.tiling()
         if tiling is None:
             raise ValueError(f"{self.matrices} do not fit local memory")
         return emit_tiles(build, self.grid, self.work, tiling, self.machine.tiler)
 
     def work(self, box: Box) -> TileWork:
-        """One tile."""
+        """One tile, transposed by a command or by lanes."""
         return self._by_command(box) if self.cut == "command" else self._by_lanes(box)
 
     def _by_command(self, box: Box) -> TileWork:
