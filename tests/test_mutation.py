@@ -78,6 +78,11 @@ def test_whether_an_estimate_may_equal_another_is_left_alone() -> None:
     assert ("compare", "a < b < cycles") in in_function("return a <= b < cycles")
 
 
+def test_a_copy_that_is_not_needed_is_left_alone() -> None:
+    assert in_function("return a.astype(b, copy=False)") == []
+    assert ("flag", "False") in in_function("return a.astype(b, copy=True)")
+
+
 def test_a_fault_keeps_its_name_when_it_moves() -> None:
     first, second = "def f(a):\n    return a + 1", "x = 3\n\n\ndef f(a):\n    '''Text.'''\n    return a + 1"
     assert {each.digest() for each in faults(ast.parse(first))} <= {each.digest() for each in faults(ast.parse(second))}
@@ -209,7 +214,8 @@ def test_what_a_finished_run_means() -> None:
     assert verdict("m:1", 0, made, "") == ("", "", 3)
     assert verdict("m:1", 1, {**made, "found": "a::1", "why": "assert"}, "") == ("a::1", "assert", 3)
     assert verdict("m:1", 4, made, "ImportError: x") == ("import", "ImportError: x", 3)
-    for code in (0, 1, 4, 5):  # no answer where the fault was not made, or where no test ran
+    assert verdict("m:1", 0, {**made, "applied": False}, "") == ("", "", 0)
+    for code in (1, 4, 5):  # no answer where the fault was not made, or where no test ran
         with pytest.raises(RuntimeError, match="m:1"):
             verdict("m:1", code, {**made, "applied": code == 5}, "")
 

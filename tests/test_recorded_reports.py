@@ -33,7 +33,7 @@ def words(value: Any) -> str:
 
 
 def report(analysis: Analysis) -> str:
-    """Sums, engines and layers as lines, digests of the trace and of what races are found."""
+    """Sums, engines and layers as lines, digests of the bytes that commands touch and of the trace, and races."""
     timing = analysis.timing()
     facts = {name: value for name, value in vars(timing).items() if name not in ("engines", "layers", "assumptions")}
     lines = [f"{name}\t{words(value)}" for name, value in facts.items()]
@@ -41,9 +41,13 @@ def report(analysis: Analysis) -> str:
     lines += ["\t".join(("engine", *map(words, asdict(engine).values()))) for engine in timing.engines]
     lines.append("\t".join(field.name for field in fields(LayerTime)))
     lines += ["\t".join((*map(words, asdict(layer).values()), words(layer.ratio))) for layer in timing.layers]
+    accesses = analysis.accesses()  # type: ignore[attr-defined]  # all of ours have them
+    arrays = [value for value in vars(accesses).values() if isinstance(value, np.ndarray)]
+    noted = sha256(b"".join(value.astype(np.int64).tobytes() for value in arrays)).hexdigest()[:10]
     trace = sha256(analysis.trace().encode()).hexdigest()[:10]
     races = "; ".join(f"{race.first}, {race.second}, {race.where}" for race in analysis.races())
-    return "\n".join([*lines, f"trace\t{trace}", f"races\t{races or 'none'}", ""])
+    lines += [f"accesses\t{len(accesses)}\t{int(accesses.write.sum())} write\t{noted}", f"trace\t{trace}"]
+    return "\n".join([*lines, f"races\t{races or 'none'}", ""])
 
 
 @pytest.mark.parametrize(("chip", "precision", "name", "level"), CASES)

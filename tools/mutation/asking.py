@@ -14,7 +14,7 @@ from mutation.kept import Said
 from mutation.loaded import HANGS, Loaded
 from mutation.places import Place
 from mutation.reach import Reach, Timed, key, module_key
-from mutation.targets import ALL_TESTS, CORPUS, PROGRAMS, every_module
+from mutation.targets import ALL_TESTS, CORPUS, FACTS, PROGRAMS, every_module
 
 FIRST = 2.0
 """Seconds of tests in the first round: most faults fall there, and only its files are imported."""
@@ -37,11 +37,11 @@ def selected(place: Place, reach: Reach, budget: float) -> list[Timed]:
     2. Recorded programs that it is reached for, which are all that can tell of a plan that is right and not the best.
     3. The others that reach the statement.
     4. Those that reach its module: what a process keeps was perhaps computed by a test before. What stands outside of
-       functions has only those.
+       functions has only those, and recorded facts.
     """
     fault = place.fault
     statement = key(place.module, fault.function, fault.statement)
-    near = in_turns(reach.tests(statement, place.tests))
+    near = in_turns(reach.tests(statement, place.tests) if fault.function else reach.every([FACTS]))
     programs = in_turns(reach.tests(statement, [PROGRAMS]))
     asked = [*within(near, FIRST), *within(programs, budget / 2), *by_reach(place, reach, near)]
     own = within(asked, budget)
@@ -117,10 +117,13 @@ def run(broken: str, tests: Sequence[Timed]) -> tuple[str, str, int]:
 
 
 def verdict(broken: str, code: int, said: dict[str, object], output: str) -> tuple[str, str, int]:
-    """What a finished run means; RuntimeError where it means nothing."""
+    """What a finished run means; RuntimeError where it means nothing.
+
+    A fault that was not made by a run in which nothing failed is one of a module that no test of it imports.
+    """
     found, why, ran = str(said["found"]), str(said["why"]), int(said["ran"])  # type: ignore[call-overload]
-    if code == 0 and (said["applied"] or broken == "nothing"):
-        return "", "", ran
+    if code == 0:
+        return "", "", ran if said["applied"] or broken == "nothing" else 0
     if code != 0 and found:
         return found, why, ran
     if code not in (0, 5) and said["applied"]:

@@ -2,7 +2,7 @@
 
 A fault is one a person makes: a sign, a neighbour's column, a forgotten factor, the other rounding. Texts of messages,
 types, decorators and what only raises are left alone. So is whether an estimate may also be equal to another one: of
-two plans that are estimated to take equally long either is as good.
+two plans that are estimated to take equally long either is as good. And so is a copy that is made where none is needed.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _dropped(statement: ast.stmt) -> Iterator[Wrong]:
 
 
 def _of_expression(node: ast.AST) -> Iterator[Wrong]:
-    if isinstance(node, LEFT_ALONE):
+    if isinstance(node, LEFT_ALONE) or (isinstance(node, ast.keyword) and ast.unparse(node) == "copy=False"):
         return
     make = MAKERS.get(type(node))
     if make is not None:

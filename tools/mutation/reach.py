@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -105,9 +105,9 @@ class Reach:
     """All records of some folders, statement -> tests."""
 
     folder: Path = FOLDER
-    _files: dict[str, dict[str, object]] = field(default_factory=dict)
+    _files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def _record(self, path: Path) -> dict[str, object]:
+    def _record(self, path: Path) -> dict[str, Any]:
         if path.name not in self._files:
             loaded = json.loads(path.read_text(encoding="utf-8"))
             loaded["index"] = {name: number for number, name in enumerate(loaded["statements"])}
@@ -117,14 +117,21 @@ class Reach:
             self._files[path.name] = loaded
         return self._files[path.name]
 
+    def _records(self, within: Iterable[str]) -> Iterator[dict[str, Any]]:
+        names = tuple(name.replace("/", "-") for name in within)
+        for path in sorted(self.folder.glob("*.json")):
+            if path.name.startswith(names):
+                yield self._record(path)
+
+    def every(self, within: Iterable[str]) -> list[Timed]:
+        """All tests of these folders and files."""
+        return [test for record in self._records(within) for test, _ in record["tests"]]
+
     def tests(self, statement: str, within: Iterable[str]) -> list[Timed]:
         """Tests of these folders and files that reach a statement."""
         found: list[Timed] = []
-        for path in sorted(self.folder.glob("*.json")):
-            if not path.name.startswith(tuple(name.replace("/", "-") for name in within)):
-                continue
-            record = self._record(path)
-            number = record["index"].get(statement)  # type: ignore[attr-defined]
+        for record in self._records(within):
+            number = record["index"].get(statement)
             if number is not None:
-                found += [test for test, mask in record["tests"] if mask >> number & 1]  # type: ignore[attr-defined]
+                found += [test for test, mask in record["tests"] if mask >> number & 1]
         return found
