@@ -127,11 +127,6 @@ def _apply(patterns: Patterns) -> PassResult:
     return PassResult(changed)
 
 
-def kind(op: Operation | None) -> str:
-    """Short name of a TensorOp, "" for anything else."""
-    return op.opname if isinstance(op, TensorOp) else ""
-
-
 def activates(op: Operation) -> bool:
     """Whether an op applies an activation to its result, so that it is not the plain sum or product of its name."""
     return bool(op.attributes.get("activation"))

@@ -18,7 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="generate docs/bmlang_operators.md")
     parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
     check: bool = parser.parse_args().check
-    from bmcompiler.frontends.bmlang.page import operators_page
+    from bmlang_page import operators_page
 
     fresh = operators_page()
     if not check:

@@ -9,7 +9,7 @@ from bmcompiler.chip import align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
 from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 
-__all__ = ["CHIP", "COPY_LIMITS", "Bm1880Chip", "align_up", "lane_of", "offset_of"]
+__all__ = ["CHIP", "COPY_LIMITS", "Bm1880Chip", "align_up"]
 
 
 COPY_LIMITS = CopyLimits(extent=65535, w_source=(1, 1), w_target=(1, 1), h=65535)
@@ -41,13 +41,3 @@ class Bm1880Chip(LaneFacts):
 
 
 CHIP = Bm1880Chip()
-
-
-def lane_of(laddr: int) -> int:
-    """Lane of a flat local address (bm1880.md 1: laddr = lane * 65536 + offset)."""
-    return laddr // CHIP.lmem_size
-
-
-def offset_of(laddr: int) -> int:
-    """Byte offset inside its lane of a flat local address."""
-    return laddr % CHIP.lmem_size

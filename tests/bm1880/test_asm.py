@@ -1,20 +1,17 @@
-"""Disassembler, assembler, record iterator and DMA buffers."""
+"""Disassembler, assembler and record iterator."""
 
 from __future__ import annotations
 
 import struct
 
 import golden_cases
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1880.asm import assemble, disassemble
-from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_cpu_op, bmk1880_register
 from bmcompiler.backends.bm1880.cmdbuf import normalised, pack_cpu, records
-from bmcompiler.backends.bm1880.dmabuf import build, relocate
-from bmcompiler.backends.bm1880.isa import CPU, GDMA, HEADER, TIU, Engine
+from bmcompiler.backends.bm1880.isa import GDMA, HEADER, TIU, Engine
 from bmcompiler.errors import EncodingError, FileFormatError
 
 SIZES = {Engine.TPU: (112,), Engine.GDMA: (64,), Engine.CPU: (48, 224, 228, 400)}
@@ -131,59 +128,3 @@ def test_records_index_a_buffer() -> None:
     assert index.payloads(Engine.GDMA).shape == (3, 64)
     assert GDMA.decode(index.payloads(Engine.GDMA))["direction"].tolist() == [0, 0, 1]
     assert len(records(b"")) == 0
-
-
-def program_with_cpu() -> bytes:
-    row = golden_cases.Row()
-    for _ in range(3):
-        row.tensor()
-    bmk1880_cpu_op(row.ctx, "softmax", b"\7" * 10)
-    row.done(o=row.tensor())
-    return bmk1880_acquire_cmdbuf(row.ctx) + golden_cases.build("mul i8 rsh5")[0]
-
-
-def test_dma_buffer_lists_descriptors_by_segment() -> None:
-    cmdbuf = program_with_cpu()
-    dma = build(cmdbuf)
-    magic, total, cpus, tpus, gdmas = struct.unpack_from("<5I", dma)
-    assert (magic, total, cpus, tpus, gdmas) == (0xA7, len(dma), 2, 1, 3 + 2 + 3)
-    first, last = (CPU.unpack(dma[64 + i * 224 :][: CPU.size]) for i in range(2))
-    assert (first["operation"], first["tpu_count"], first["gdma_count"]) == (3, 0, 3)
-    assert (last["operation"], last["tpu_count"], last["gdma_count"]) == (2, 1, 5)
-    assert dma[64 + 28 : 64 + 44] == b"softmax".ljust(16, b"\0")
-    assert dma[64 + 224 + 28 : 64 + 224 + 44] == b"layer_end".ljust(16, b"\0")
-    at = last["tpu_offset"] * 256
-    chunks = np.frombuffer(dma, np.uint8)[at : at + 112].reshape(7, 16)
-    assert (chunks[:, 15] >> 4).tolist() == [6, 1, 2, 3, 4, 5, 0]
-    assert chunks[6, 0] & 3 == 3  # cmd_en and, on the last of the list, cmd_end
-    at = last["gdma_offset"] * 64
-    table = GDMA.decode(np.frombuffer(dma[at : at + 5 * 64], np.uint8))
-    assert table["barrier"].tolist() == [1] * 5
-    assert table["list_end"].tolist() == table["intr_en"].tolist() == [0, 0, 0, 0, 1]
-    assert table["next"].tolist() == [at // 64 + i for i in (1, 2, 3, 4)] + [0]
-
-
-def test_dma_buffer_relocation_adds_the_device_address() -> None:
-    dma = build(program_with_cpu())
-    moved = relocate(dma, 0x10000)
-    base = 0x1_0001_0000
-    before, after = (CPU.unpack(b[64 + 224 :][: CPU.size]) for b in (dma, moved))
-    assert after["tpu_offset"] - before["tpu_offset"] == base // 256
-    assert after["gdma_offset"] - before["gdma_offset"] == base // 64
-    at = before["gdma_offset"] * 64
-    difference = GDMA.decode(np.frombuffer(moved[at:][:320], np.uint8))["next"]
-    difference = difference - GDMA.decode(np.frombuffer(dma[at:][:320], np.uint8))["next"]
-    assert difference.tolist() == [base // 64] * 5
-
-
-def test_wrong_dma_buffers_are_refused() -> None:
-    dma = build(program_with_cpu())
-    for bad in (b"", dma[:100], b"\0" + dma[1:], dma[:-64]):
-        with pytest.raises(FileFormatError, match="DMA buffer"):
-            relocate(bad, 0)
-    with pytest.raises(EncodingError, match="multiple of 256"):
-        relocate(dma, 100)
-    ctx = bmk1880_register()
-    bmk1880_cpu_op(ctx, "softmax", bytes(300))
-    with pytest.raises(EncodingError, match="descriptor has 224 bytes"):
-        build(bmk1880_acquire_cmdbuf(ctx))

@@ -13,7 +13,6 @@ from bmcompiler.backends.bm1880 import bmkernel as bk
 from bmcompiler.backends.bm1880.asm import assemble, disassemble
 from bmcompiler.backends.bm1880.bmkernel import FMT_I8, FMT_U8, shape_t4
 from bmcompiler.backends.bm1880.cmdbuf import normalised, records
-from bmcompiler.backends.bm1880.dmabuf import build
 from bmcompiler.backends.bm1880.isa import TIU, Engine, StrideCode, Task, TensorOp, WindowOp
 from bmcompiler.bmodel.bm1880 import Bm1880Model
 
@@ -39,7 +38,6 @@ def test_vendor_buffers_survive_the_round_trip() -> None:
         assert ".raw" not in text
         assert "reserved" not in text
         assert assemble(text) == normalised(cmdbuf)
-        assert len(build(cmdbuf)) > len(cmdbuf) - 8 * len(records(cmdbuf))
 
 
 def tensor(f: dict[str, int], role: str, aligned: bool = True) -> bk.tensor_lmem:
