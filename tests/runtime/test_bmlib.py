@@ -197,3 +197,41 @@ def test_launches_that_do_not_fit_say_why(lenet: Path, caplog: pytest.LogCapture
         assert sentence in caplog.text
     call.bmrt_destroy(runtime)
     assert not call.bmrt_launch_tensor(runtime, "LeNet", [tensor], 1, [None], 1)
+
+
+def test_descriptions_of_memory_and_shapes_hold_what_they_were_given() -> None:
+    code, count = call.bm_dev_getcount()
+    handle = call.bm_dev_request(count - 1)[1]
+    assert code == BmStatus.SUCCESS and call.bm_get_devid(handle) == count - 1
+    assert call.bm_get_chipid(handle) == (BmStatus.SUCCESS, 0x1686)
+    memory = call.bm_mem_from_device(4096, 8)
+    assert (call.bm_mem_get_device_addr(memory), call.bm_mem_get_device_size(memory)) == (4096, 8)
+    call.bm_mem_set_device_addr(memory, 64)
+    call.bm_mem_set_device_size(memory, 16)
+    assert memory == bm_device_mem_t(64, 16)
+    call.bm_set_device_mem(memory, 32, 128)
+    assert memory == bm_device_mem_t(128, 32)
+    assert call.bm_mem_null().device_addr == call.BM_MEM_ADDR_NULL
+    _, shape = call.bmrt_shape((2, 3, 4), 2)
+    assert call.bmrt_shape_count(shape) == 6
+    assert call.bmrt_shape_is_same(shape, bm_shape_t((2, 3))) and not call.bmrt_shape_is_same(shape, bm_shape_t((3, 2)))
+    assert call.bmrt_tensor_device_size(bm_tensor_t(0, shape, memory)) == 32
+    call.bm_dev_free(handle)
+
+
+def test_a_runtime_knows_its_device_and_lists_its_networks(lenet: Path, caplog: pytest.LogCaptureFixture) -> None:
+    handle = call.bm_dev_request(0)[1]
+    runtime = call.bmrt_create(handle)
+    assert call.bmrt_get_bm_handle(runtime) is handle and call.bmrt_get_network_number(runtime) == 0
+    assert call.bmrt_load_bmodel(runtime, str(lenet)) and call.bmrt_get_network_number(runtime) == 1
+    with caplog.at_level("INFO", "bmcompiler.runtime"):
+        call.bmrt_show_neuron_network(runtime)
+    assert "network 0: LeNet" in caplog.text
+    call.bmrt_destroy(runtime)
+    call.bm_dev_free(handle)
+
+
+def test_a_freed_module_launches_nothing() -> None:
+    values = good()
+    assert call.tpu_kernel_free_module(values["bm_handle_t"], values["tpu_kernel_module_t"]) == BmStatus.SUCCESS
+    assert values["tpu_kernel_module_t"].unloaded
