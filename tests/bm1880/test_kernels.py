@@ -109,6 +109,16 @@ def test_deconv(g: dict[str, Any], n: int, group: int, ci: int, co: int, rshift:
 
 
 @property_test
+@given(deconvolutions(), BATCH, st.integers(2, 40), SHIFT, LANES, SEED)
+def test_depthwise_deconv(g: dict[str, Any], n: int, channels: int, rshift: int, lanes: int, seed: int) -> None:
+    def make(net: Net, x: Value) -> Value:
+        w, keys = net.i8(channels, 1, *g["kernel"]), ("strides", "pads", "dilations", "output_pads")
+        return net.b.deconv(x, w, net.bias(channels), group=channels, rshift=rshift, **{k: g[k] for k in keys})
+
+    check_op(make, (n, channels, *g["size"]), seed=seed, lanes=lanes, device=False)
+
+
+@property_test
 @given(windows(dilated=False), BATCH, CHANNELS, st.booleans(), LANES)
 def test_max_pool(g: dict[str, Any], n: int, c: int, ceil: bool, lanes: int) -> None:
     def make(net: Net, x: Value) -> Value:

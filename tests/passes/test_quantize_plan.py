@@ -1,4 +1,4 @@
-"""Planning of thresholds, rule by rule."""
+"""Planning of thresholds, rule by rule, and of what has no channels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bmcompiler.ir import Module, Value
 from bmcompiler.passes.quantization.levels import reach
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import CalibrationTable
+from bmcompiler.testing import check_op
 
 
 def quantized(module: Module, thresholds: dict[str, float], options: str = "") -> Module:
@@ -168,3 +169,13 @@ def test_beyond_its_reach_a_function_is_level(name: str, attributes: dict[str, f
         apart = np.abs(np.clip(whole, -result, result) - np.clip(cut, -result, result)).max()
         assert apart <= max(1.0, result) / 127
         assert far <= 16 + result
+
+
+@pytest.mark.parametrize("chip", ["bm1880", "bm1684", "bm1684x"])
+def test_a_vector_times_a_number_has_no_channels_for_a_convolution(chip: str) -> None:
+    """Tensors of more axes are scaled by a convolution of one tap."""
+    number = np.float32([0.37])
+    done = check_op(
+        lambda b, x: b.relu(b.mul(b.tanh(x), b.weight(number, "w"))), [(6,)], target=chip, quantize="int8", seeds=1
+    )
+    assert "conv" not in {row.kind for row in done.result.rows} and done.error < 0.05
