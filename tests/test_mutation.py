@@ -78,8 +78,9 @@ def test_whether_an_estimate_may_equal_another_is_left_alone() -> None:
     assert ("compare", "a < b < cycles") in in_function("return a <= b < cycles")
 
 
-def test_a_copy_that_is_not_needed_is_left_alone() -> None:
-    assert in_function("return a.astype(b, copy=False)") == []
+def test_what_numpy_and_zip_do_not_need_is_left_alone() -> None:
+    for code in ("a.astype(b, copy=False)", "zip(a, b, strict=True)", "a.reshape(b, -1)"):
+        assert in_function(f"return {code}") == []
     assert ("flag", "False") in in_function("return a.astype(b, copy=True)")
 
 

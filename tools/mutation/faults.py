@@ -2,7 +2,8 @@
 
 A fault is one a person makes: a sign, a neighbour's column, a forgotten factor, the other rounding. Texts of messages,
 types, decorators and what only raises are left alone. So is whether an estimate may also be equal to another one: of
-two plans that are estimated to take equally long either is as good. And so is a copy that is made where none is needed.
+two plans that are estimated to take equally long either is as good. And so are a copy that is made where none is
+needed, a check of lengths that are equal, and which negative number stands for the size that numpy finds itself.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ ANY_ORDER = re.compile(r"(min|max|add|multiply|mul|gcd|lcm|zip|isinstance|cast|b
 """Functions whose arguments are no error to swap, or one that no test is needed for."""
 WAIT = re.compile(r"wait|depend|hazard|sync|barrier|order|fence", re.IGNORECASE)
 LEFT_ALONE = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.Global, ast.Nonlocal)
+NO_MEANING = {"copy=False", "strict=True"}
+"""Arguments that only save time, or check what holds."""
 NOT_CODE = {"decorator_list", "annotation", "returns", "type_params", "args"}
 NO_NUMBERS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.ListComp, ast.GeneratorExp, ast.Dict)
 
@@ -127,17 +130,18 @@ def _dropped(statement: ast.stmt) -> Iterator[Wrong]:
 
 
 def _of_expression(node: ast.AST) -> Iterator[Wrong]:
-    if isinstance(node, LEFT_ALONE) or (isinstance(node, ast.keyword) and ast.unparse(node) == "copy=False"):
+    if isinstance(node, LEFT_ALONE) or (isinstance(node, ast.keyword) and ast.unparse(node) in NO_MEANING):
         return
     make = MAKERS.get(type(node))
     if make is not None:
         for kind, replacement in make(node):
             yield kind, node, ast.copy_location(replacement, node)
+    reshaped = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
     for name, value in ast.iter_fields(node):
         if name in NOT_CODE and not isinstance(node, ast.Call):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not (reshaped and isinstance(child, ast.UnaryOp)):
                 yield from _of_expression(child)
 
 
