@@ -221,7 +221,7 @@ def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     dtype = np.dtype(info.dtype)
     if not raw and info.scale and info.dtype in _SCALED:
         return quant_modes.quantize_away(array, info.scale, _SCALED[info.dtype], info.zero_point)
-    if not raw and info.dtype in _QUANTIZED:
+    if not raw and info.dtype in _QUANTIZED and (info.threshold or array.dtype.kind != "b"):  # a mask means itself
         if not info.threshold:
             raise RuntimeUseError(
                 f"the model does not say the scale of input '{name}'", remedy="pass device integers with raw=True"

@@ -127,11 +127,11 @@ class HalfArithmetic:
     divide = rsqrt = to_int = nearest_exponent = series = lookup = missing
 
     def _stored(self, bits: NDArray[np.uint16]) -> Values:
-        return np.ascontiguousarray(bits).view(self._dtype)
+        return np.ascontiguousarray(bits).view(self._dtype).reshape(np.shape(bits))
 
 
 def _bits(x: Values) -> NDArray[np.uint16]:
-    return np.ascontiguousarray(x).view(np.uint16)
+    return np.ascontiguousarray(x).view(np.uint16).reshape(np.shape(x))
 
 
 def _groups(channels: int, taps: int) -> list[int]:

@@ -108,7 +108,7 @@ def _quiet(bits: Stored) -> Stored:
 
 def _narrow_bf16(exact: fp32.FloatArray) -> Stored:
     """Numbers below 2**-126 are exact here where it matters: products have 16 bits, sums are multiples of 2**-133."""
-    words = np.ascontiguousarray(exact).view(np.uint32)
+    words = np.ascontiguousarray(exact).view(np.uint32).reshape(np.shape(exact))
     lost = (words & _MAGNITUDE) < _LEAST_BF16
     bits = BF16_BITS.narrow(exact)
     return np.where(lost, bits & np.uint16(0x8000), bits) if lost.any() else bits

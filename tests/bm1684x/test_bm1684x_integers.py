@@ -83,6 +83,7 @@ def test_tables_of_large_maps_take_two_bytes_by_an_index() -> None:
     shape, table = (2, 70, 40, 32), np.arange(256)[::-1].astype(np.uint8)
     check(lambda b, x: b.lut(b.maxs(x, value=3), b.weight(table, "t")), "u8", 1, shape)
     check(lambda b, x: b.lut(b.maxs(x, value=255), b.weight(table, "t")), "u8", 1, shape)
+    check(lambda b, x: b.lut(x, b.weight(table, "t")), "u8", 1, (1, 1030, 40, 32))  # which 64 lanes share 64 tables
     b = Builder.new("net")
     small, odd, large = (
         b.lut(b.input(f"x{h}", TensorType((2, 70, h, w), "u8")), b.weight(table, "t"))

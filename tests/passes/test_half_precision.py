@@ -111,3 +111,16 @@ def test_floats_of_integer_nets_stay_f32_where_calibration_found_large_numbers(s
     run_pipeline(module, f"calibrate{{method=max}},quantize{scheme},half-precision,dead-code", ctx, verify_each=True)
     convs = [types for name, *types in shown(module) if name == "conv"]
     assert [types[0] for types in convs] == ["i8", wanted, "i8"]
+
+
+@pytest.mark.parametrize(("border", "wanted"), [("f32", "f32"), ("f64", "f16")])
+def test_exact_sums_of_integers_in_a_net_of_other_inputs_are_f32(border: str, wanted: str) -> None:
+    """Codes of bytes, as of MatMulInteger: their sums are beyond f16. A net of f64 alone means no such sums."""
+    b = Builder.new("net")
+    codes = b.cast(b.input("x", TensorType((1, 300), border)), dtype="f64")
+    sums = b.matmul(codes, b.weight(np.full((300, 4), 100.0), "w"))
+    module = b.outputs([b.cast(sums, dtype="f32")], ["y"])
+    ctx = PassContext(target=find_target("bm1684x"))
+    run_pipeline(module, "single-precision,half-precision{dtype=f16},dead-code", ctx)
+    verify_module(module)
+    assert [row[1:] for row in shown(module) if row[0] == "matmul"] == [(wanted,) * 3]

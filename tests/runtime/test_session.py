@@ -136,6 +136,8 @@ def test_a_model_without_scales_needs_raw_values() -> None:
     s = Session(Bm1880Model("relu", [command], []))
     with pytest.raises(RuntimeUseError, match="raw=True"):
         s.run({"x": samples(1)})
+    mask = np.random.default_rng(1).random((1, *SAMPLE)) < 0.5
+    np.testing.assert_array_equal(s.run({"x": mask})["y"], s.run({"x": mask.astype(np.int8)}, raw=True)["y"])
     assert s.run({"x": np.ones((1, *SAMPLE), np.int8)}, raw=True)["y"].dtype == np.int8
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Gather, Layout
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader
@@ -34,10 +35,15 @@ def gather_step(ops: Operands) -> Step:
     return _STEPS[unit](ops)
 
 
-def _table(ops: Operands, bits: np.dtype[Any]) -> Reader:
-    """(1, c, 1, w) of every channel, or of every lane for all its channels."""
+def _table(ops: Operands, bits: np.dtype[Any], by_lane: bool = False) -> Reader:
+    """(1, c, 1, w) of every channel, or of every lane for all its channels.
+
+    by_lane: rows that serve all channels of a lane are given once; a channel finds its own by its number modulo those.
+    """
     shape: Shape = (1, ops.fields["res0_c"], 1, ops.fields["opd0_w"])
     layout = ops.layout("opd0")
+    if by_lane and layout == Layout.TABLE:
+        shape = (1, min(shape[1], CHIP.lanes), *shape[2:])
     if layout == Layout.TABLE:
         return ops.tensor("opd0", shape, bits, (0, 0, 0, bits.itemsize)).read
     if layout != Layout.ALIGNED:
@@ -59,7 +65,7 @@ def _gather(ops: Operands) -> Step:
     """res0(n, c, 0, i) = opd0(0, c, 0, index(n, c, i))."""
     bits, (n, c, _, _) = _bits(ops), ops.shape("res0")
     shape: Shape = (n, c, 1, ops.fields["opd1_w"])
-    table, indices = _table(ops, bits), _per_lane_indices(ops, shape)
+    table, indices = _table(ops, bits, by_lane=True), _per_lane_indices(ops, shape)
     result = ops.result("res0", shape, bits)
     limited = bool(ops.fields["opd3_const"])
     fill = element(ops, "opd2", bits) if ops.fields["opd2_const"] else None
@@ -77,13 +83,13 @@ def _gather(ops: Operands) -> Step:
 
 
 def looked_up(table: NDArray[Any], indices: Indices) -> NDArray[Any]:
-    """table[0, c, 0, indices[n, c, 0, i]] of tables (1, C, 1, W). Raises SimulatorError for indices outside."""
+    """table[0, c % C, 0, indices[n, c, 0, i]] of tables (1, C, 1, W). Raises SimulatorError for indices outside."""
     channels, width = table.shape[1], table.shape[3]
     check_indices(indices, width)
     flat = np.ascontiguousarray(table[0, :, 0])
     if (flat == flat[0]).all():
         return flat[0].take(indices)
-    first = np.arange(channels, dtype=np.int64)[:, None, None] * width
+    first = (np.arange(indices.shape[1], dtype=np.int64) % channels)[:, None, None] * width
     return flat.reshape(-1).take(indices + first)
 
 
