@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.analysis.timing_profile import need_own
-from bmcompiler.analysis.trial import TRIAL, Trial
+from bmcompiler.analysis.trial import Trial
 from bmcompiler.conditions import is_quantized
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.finite_weights import need_finite_weights
@@ -27,7 +27,7 @@ from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
-from bmcompiler.passmanager import POOL, PROGRESS, PassContext, Pipeline, run_pipeline
+from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
 from bmcompiler.result import Result
 from bmcompiler.target import Compiled, Target, find_target
@@ -137,9 +137,8 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         need_own(options.target, options.timing_profile)
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
-    ctx = PassContext(target=target, data=data_of(options), table=table_of(options), log=options.log)
-    ctx.options |= {PROGRESS: options.progress, POOL: options.pool}
-    ctx.options[TRIAL] = Trial(target, pipeline, options.opt)
+    ctx = PassContext(target, data_of(options), table_of(options), options.progress, options.pool, log=options.log)
+    ctx.trial = Trial(target, pipeline, options.opt)
     check = _accuracy_check(target, ctx, pipeline)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()
@@ -276,12 +275,11 @@ def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:
     changes: dict[str, dict[str, Any]] = {"calibrate": {}, "quantize": _quantize_options(options)}
     if options.method is not None:
         changes["calibrate"]["method"] = options.method
-    for option, wanted, takes in (
-        ("--quant-table", options.quant_table, "takes_table"),
-        ("--io-dtype", options.io_dtype, "takes_io"),
+    for option, wanted, kind, taken in (
+        ("--quant-table", options.quant_table, "int8", any(each.takes_table for each in pipeline)),
+        ("--io-dtype", options.io_dtype, "int8 with real scales", any(each.takes_io for each in pipeline)),
     ):
-        if wanted is not None and not any(getattr(each, takes, False) for each in pipeline):
-            kind = "int8" if takes == "takes_table" else "int8 with real scales"
+        if wanted is not None and not taken:
             raise UsageError(
                 f"{option} belongs to {kind}; {target.name} in {precision} has none", remedy=f"leave out {option}"
             )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
 from bmcompiler.conditions import Condition, Known, need_order, showing, verify_said
 from bmcompiler.errors import UsageError, VerifyError
@@ -27,7 +27,10 @@ from bmcompiler.pipelines import PassRow
 from bmcompiler.plugins.registry import PluginError, entry_points
 
 if TYPE_CHECKING:
+    from bmcompiler.analysis.trial import Trial
     from bmcompiler.inputs.source import Data
+    from bmcompiler.options import Progress
+    from bmcompiler.parallel import Pool
 
 GROUP = "bmcompiler.passes"
 _TOKEN = re.compile(r'\s*(?:(?P<punct>[{}\[\],=])|(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>[^\s{}\[\],="]+))')
@@ -44,10 +47,7 @@ class PassResult:
     modified: bool
 
 
-PROGRESS = "progress"
-"""Key of `PassContext.options`: shows progress, see `bmcompiler.quant.calibration.Progress`."""
-POOL = "pool"
-"""Key of `PassContext.options`: the `bmcompiler.parallel.Pool` that runs the samples; absent: this process does."""
+_State = TypeVar("_State")
 
 
 @dataclass
@@ -60,12 +60,22 @@ class PassContext:
     """Calibration samples by input name, samples on axis 0, or a source of them (`bmcompiler.inputs`)."""
     table: Any = None
     """The `CalibrationTable` in force."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Further facts of the compilation (free keys)."""
+    progress: Progress | None = None
+    """Wraps long loops."""
+    pool: Pool | None = None
+    """Runs the samples; None: this process does."""
+    trial: Trial | None = None
+    """Times programs of modules; None where nothing can."""
     log: Callable[[str], None] = lambda text: None
     """Receives printed IR and progress lines."""
     notes: list[str] = field(default_factory=list)
     """Sentences for the compile summary."""
+    _states: dict[type, Any] = field(default_factory=dict)
+
+    def state(self, kind: type[_State]) -> _State:
+        """What passes keep for each other in an object of this class, made without arguments when first asked for."""
+        found: _State = self._states.setdefault(kind, kind())
+        return found
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,13 @@ class Pass:
     """Whether layers may go whose results are constant, computed twice, or not asked for; else what is needed stays."""
     loses_bits: ClassVar[bool] = False
     """Whether numbers are less exact than before: `bmcompiler.accuracy` measures what the net loses."""
+    takes_table: ClassVar[bool] = False
+    """Whether a quantization table can say how layers compute."""
+
+    @property
+    def takes_io(self) -> bool:
+        """Whether an option `io` decides what the net takes and gives."""
+        return False
 
     def needs(self) -> tuple[Condition, ...]:
         """`requires`, with what follows from the options."""

@@ -77,8 +77,7 @@ def study(
         raise UsageError("accuracy is measured on samples: pass --data or --images")
     shapes = options.programs[0]
     module = load_network(model, weights, shapes=shapes, outputs=options.outputs)
-    ctx = PassContext(target=target, data=data, table=table_of(options))
-    ctx.options["progress"] = progress
+    ctx = PassContext(target=target, data=data, table=table_of(options), progress=progress)
     pair = make_pair(module, target, pipeline, ctx)
     steps = list(steps_of(pair.real.main, data, samples))
     numbers = measure(pair, steps if progress is None else progress(steps, "comparing", len(steps)))
@@ -120,7 +119,7 @@ def suggested(found: Study, wanted: float = WANTED) -> list[str]:
 
 def takes_table(target: Target, options: Options) -> bool:
     """Whether layers can be kept in float by a quantization table."""
-    return any(getattr(each, "takes_table", False) for each in pipeline_for(target, options))
+    return any(each.takes_table for each in pipeline_for(target, options))
 
 
 def write_suggestion(found: Study, layers: Iterable[str], path: Path_) -> None:

@@ -10,9 +10,6 @@ from bmcompiler.ir import Module, copy_module
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.target import Target
 
-TRIAL = "trial"
-"""Key of `PassContext.options`: a `Trial`, absent where nothing can time programs of the target."""
-
 
 @dataclass(frozen=True)
 class Trial:

@@ -72,7 +72,7 @@ def cli(
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.advice import WARNING, data_notes
     from bmcompiler.parallel import open_pool
-    from bmcompiler.passmanager import POOL, PROGRESS, PassContext, Pipeline, find_pass, run_pipeline
+    from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
     from bmcompiler.quant.table import save_table
 
     check_output(output)
@@ -89,7 +89,7 @@ def cli(
     for warning in (note for note in notes if note.startswith(WARNING)):
         click.echo(printable(warning), err=True)
     with open_pool(workers, scheduler) as pool:
-        ctx = PassContext(data=source, options={PROGRESS: progress, POOL: pool})
+        ctx = PassContext(data=source, progress=progress, pool=pool)
         try:
             run_pipeline(module, pipeline, ctx)
         except BMError as error:

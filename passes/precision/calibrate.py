@@ -13,17 +13,14 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.importing.absorb_qdq import stated
-from bmcompiler.passmanager import POOL, PROGRESS, Pass, PassContext, PassResult
+from bmcompiler.passes.quantization.state import calibration_of
+from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS, METHODS
 
 if TYPE_CHECKING:
     from bmcompiler.quant.table import CalibrationTable
 
-MEASURED = "calibrate.measured"
-"""Key of `PassContext.options`: the table of this context that `Calibrate` made itself, from data."""
 AUTO = "auto"
-CANDIDATES = "calibrate.candidates"
-"""Key of `PassContext.options`: by method, thresholds of all float values, in order (`float_values`)."""
 MEANS = 32
 """Samples that rounding and corrections of biases are measured and judged on: means of fewer are mostly chance."""
 _HARMLESS = 1.0
@@ -42,9 +39,9 @@ class Calibrate(Pass):
     3. Thresholds that the model states (`absorb-qdq`) stand over measured ones, and where there is neither table nor
        data they are the table.
     4. A tensor that was always 0 gets the threshold 1.
-    5. With method = auto the thresholds of all methods are kept (`CANDIDATES`) for quantize to choose from; meanwhile
+    5. With method = auto the thresholds of all methods are kept for quantize to choose from; meanwhile
        they are those of mse. What leaves the net, or enters a sigmoid or softmax, is then never clipped: there the few
-       large values are what counts. What quantize measures in the float net is noted on the way (`LOOK`).
+       large values are what counts. What quantize measures in the float net is noted on the way.
     """
 
     name = "calibrate"
@@ -69,7 +66,7 @@ class Calibrate(Pass):
             if ctx.table is not None:
                 lookup = _Lookup(function, stated(function) | ctx.table.thresholds)
                 found = lookup.all()
-                named = set() if ctx.table is ctx.options.get(MEASURED) else lookup.found_by_name
+                named = lookup.found_by_name if calibration_of(ctx).was_given(ctx.table) else set()
             elif ctx.data is not None:
                 found = self._measure(module, function, ctx) | _stated(function)
             elif stated(function):
@@ -82,7 +79,7 @@ class Calibrate(Pass):
             _store(function, found)
             _mark_source(function, named)
         if ctx.table is None:
-            ctx.table = ctx.options[MEASURED] = make_table(module)
+            ctx.table = calibration_of(ctx).measured = make_table(module)
         return PassResult(before != [_stored(function) for function in module.functions])
 
     def _measure(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
@@ -91,23 +88,21 @@ class Calibrate(Pass):
         if self.method == AUTO:
             return self._measure_all(module, function, ctx)
         settings = Settings(self.method, self.bins, self.percentile)
-        return calibrate(module, function, ctx.data or {}, settings, ctx.options.get(PROGRESS), ctx.options.get(POOL))
+        return calibrate(module, function, ctx.data or {}, settings, ctx.progress, ctx.pool)
 
     def _measure_all(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
         """Rule 5."""
         from bmcompiler.passes.quantization.choice.decide import steps_to_measure
-        from bmcompiler.passes.quantization.look import LOOK, Look
+        from bmcompiler.passes.quantization.look import Look
         from bmcompiler.quant.calibration import collect
         from bmcompiler.quant.data import check_data
         from bmcompiler.quant.histogram import threshold
 
         arrays = check_data(function, ctx.data or {})
         look = Look(function, steps_to_measure(function, ctx, MEANS))
-        histograms = collect(
-            module, function, arrays, self.bins, ctx.options.get(PROGRESS), ctx.options.get(POOL), look.observer
-        )
+        histograms = collect(module, function, arrays, self.bins, ctx.progress, ctx.pool, look.observer)
         if look.complete:
-            ctx.options[LOOK] = look
+            calibration_of(ctx).look = look
         whole = never_clipped(function)
         found = {
             method: {
@@ -117,7 +112,7 @@ class Calibrate(Pass):
             for method in METHODS
         }
         values = float_values(function)
-        ctx.options[CANDIDATES] = {method: [by[value] for value in values] for method, by in found.items()}
+        calibration_of(ctx).candidates = {method: [by[value] for value in values] for method, by in found.items()}
         return found["mse"]
 
 

@@ -13,12 +13,11 @@ from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import STATED, is_weight
 from bmcompiler.passes.precision.channel_scales import ChannelScales, Layer
+from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.data import some_steps
 
-SCALES = "equalize.factors"
-"""Key of `PassContext.options`: factors found for the net in its first input shape."""
 _ROUNDS = 12
 _MOST = 2.0**7
 """The largest factor, and one over the smallest."""
@@ -47,7 +46,7 @@ class Equalize(Pass):
     dead: bool = field(default=True, metadata={"doc": "rule 2"})
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        if ctx.table is not None and SCALES not in ctx.options:
+        if ctx.table is not None and calibration_of(ctx).channels is None:
             return PassResult(False)
         changed = False
         for function in module.functions:
@@ -75,11 +74,11 @@ class _Equalizer:
         return found
 
     def run(self, ctx: PassContext, dead: bool) -> bool:
-        known: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = ctx.options.get(SCALES)
-        if known is None:
+        state = calibration_of(ctx)
+        if state.channels is None:
             ranges = self._ranges(ctx)
-            known = ctx.options[SCALES] = self._factors(ranges), ranges == 0
-        factors, silent = known
+            state.channels = self._factors(ranges), ranges == 0
+        factors, silent = state.channels
         if len(factors) != len(self.channels.parents):
             return False  # another input shape made another net of it
         silent = silent & (np.arange(len(silent)) > 0)

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bmcompiler.conditions import INTEGERS, NO_LAYOUT, NO_THRESHOLDS, ONE_FLOAT, SOURCE_TYPES, THRESHOLDS, has_scheme
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ir.carrying import carry_macs, need_of
-from bmcompiler.ir.keys import INTEGER_WEIGHTS, THRESHOLD_SOURCE
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
 from bmcompiler.numeric.two_terms import SHIFT_MODES
 from bmcompiler.ops import need_tensor_ops
-from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.importing.absorb_qdq import stated_forms
-from bmcompiler.passes.precision.calibrate import CANDIDATES, MEANS, MEASURED, make_table, tensor_names, thresholds
-from bmcompiler.passes.quantization.base import Conversion, NoInt8Form, Scaling, is_constant
+from bmcompiler.passes.precision.calibrate import MEANS, make_table, tensor_names, thresholds
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.islands import pointless_islands
-from bmcompiler.passes.quantization.scheme import Scheme, Start, array_of, real_scales
+from bmcompiler.passes.quantization.nets import Lowered, Nets
+from bmcompiler.passes.quantization.scheme import array_of, real_scales
 from bmcompiler.passes.quantization.shift.scheme import Shifts
+from bmcompiler.passes.quantization.state import calibration_of, plan_of
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 if TYPE_CHECKING:
     from bmcompiler.conditions import Condition
     from bmcompiler.passes.quantization.choice.aim import Aim
+    from bmcompiler.passes.quantization.choice.chooser import Choice
+    from bmcompiler.passes.quantization.choice.ways import Ways
     from bmcompiler.passes.quantization.rounding import WeightRounding
     from bmcompiler.passes.quantization.scale.scheme import Scales
 
-ROUNDED = "quantize.rounded"
-"""Key of `PassContext.options`: integers of weights, found for the net in another input shape."""
-BIASES = "quantize.biases"
-"""Key of `PassContext.options`: corrections of biases, measured for the net in another input shape."""
 _FEW = 2
 """On which methods of calibration are compared where nothing may be spent on accuracy."""
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What lowerings of one function share: integers of layers, and nets, by what they depend on."""
-
-    layers: dict[Hashable, Any] = field(default_factory=dict)
-    nets: dict[Hashable, tuple[Building[Any], set[Operation]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,6 +85,7 @@ class Quantize(Pass):
     ensures = (INTEGERS, NO_THRESHOLDS)
     breaks = (THRESHOLDS, SOURCE_TYPES)
     loses_bits = True
+    takes_table = True
     scheme: str = field(default="shift", metadata={"choices": ("shift", "scale", "channel")})
     mode: str = field(default="auto", metadata={"choices": ("auto", *MODES, CHANNEL, *SHIFT_MODES)})
     io: str = field(default="float", metadata={"choices": ("float", "integer")})
@@ -124,195 +112,137 @@ class Quantize(Pass):
         return PassResult(True)
 
     def _function(self, module: Module, function: Function, ctx: PassContext) -> Building[Any]:
-        in_float = self._skipped(function)
-        known = _Known()
-        self._choose_thresholds(module, function, ctx, in_float, known)
-        low = self._with_choice(module, function, ctx, in_float, known)
+        skipped = self._skipped(function)
+        nets = Nets(module, function, ctx.target, real_scales(self.scheme), self.strict_table)
+        self._choose_thresholds(nets, ctx, skipped)
+        choice = self._choice(nets, ctx, skipped)
+        low, accepted = self._final(nets, ctx, choice.modes, {**skipped, **choice.in_float})
+        self._save(function, choice, low, accepted, ctx)
         if self.report:
             for op, text in low.reports.items():
                 ctx.log(f"{op.label} ({op.short_name}): {text}")
         return low
 
-    takes_table = True
-    """A quantization table can say how layers compute."""
-
     @property
     def takes_io(self) -> bool:
-        """Whether `io` decides what the net takes and gives."""
-        return self._scales() is not None
-
-    def _scales(self) -> type[Scales] | None:
-        """The scheme with real scales that is asked for."""
-        return real_scales(self.scheme)
+        return real_scales(self.scheme) is not None
 
     def _aim(self) -> Aim:
         from bmcompiler.passes.quantization.choice.aim import Aim
 
         return Aim(self.max_error / 100 or None, self.max_cycles or None)
 
-    def _choose_thresholds(
-        self,
-        module: Module,
-        function: Function,
-        ctx: PassContext,
-        in_float: Mapping[Operation, str],
-        known: _Known,
-    ) -> None:
+    def _choose_thresholds(self, nets: Nets, ctx: PassContext, in_float: Mapping[Operation, str]) -> None:
         """Rule 7."""
-        candidates = ctx.options.pop(CANDIDATES, None)
+        state, function = calibration_of(ctx), nets.function
+        candidates, state.candidates = state.candidates, None
         if candidates is None or ctx.data is None:
             return
         from bmcompiler.passes.quantization.choice.decide import reference_of
         from bmcompiler.passes.quantization.choice.hostile import hostile
         from bmcompiler.passes.quantization.choice.thresholds import best_method
 
-        scales = self._scales()
-        modes = dict.fromkeys(function.ops, (scales or Shifts).layer_modes[0])
+        modes = dict.fromkeys(function.ops, (nets.scales or Shifts).layer_modes[0])
 
         def lower() -> Building[Any]:
-            unfit = hostile(function, thresholds(function), partial(array_of, module), steep=scales is not None)
-            kept = {**(unfit if self.mode == "auto" else {}), **in_float}
-            return self._net(module, function, ctx, known, modes, kept)[0]
+            steep = nets.scales is not None
+            unfit = hostile(function, thresholds(function), partial(array_of, nets.module), steep=steep)
+            return nets.nearest(modes, {**(unfit if self.mode == "auto" else {}), **in_float})[0]
 
         few = (_FEW,) if 0 < self.max_cycles <= 1 else ()
-        reference = reference_of(module, function, ctx, *few)
+        reference = reference_of(nets.module, function, ctx, *few)
         ctx.notes.append(best_method(function, candidates, reference, lower, self._aim().wanted))
-        if ctx.table is ctx.options.get(MEASURED):
-            ctx.table = ctx.options[MEASURED] = make_table(module)
+        if not state.was_given(ctx.table):
+            ctx.table = state.measured = make_table(nets.module)
 
-    def _with_choice(
-        self,
-        module: Module,
-        function: Function,
-        ctx: PassContext,
-        skipped: dict[Operation, str],
-        known: _Known,
-    ) -> Building[Any]:
+    def _choice(self, nets: Nets, ctx: PassContext, skipped: Mapping[Operation, str]) -> Choice:
         """Rule 5."""
-        from bmcompiler.passes.quantization.choice.cost import host_cycles
-        from bmcompiler.passes.quantization.choice.decide import DECIDED, Wanted, decide, decided, rows
-        from bmcompiler.passes.quantization.choice.ways import Ways
-        from bmcompiler.quant.mode_table import save_modes
+        from bmcompiler.passes.quantization.choice.decide import Wanted, decide
 
-        scales = self._scales()
-        lower = partial(self._net, module, function, ctx, known)
-        modes_of_layers = () if scales is None else scales.layer_modes if self.per_channel else scales.tensor_modes
-        more = () if scales is None else (*scales.layer_modes, *scales.tensor_modes)
-        ways = (
-            Ways(scales.conversions, modes_of_layers, timed=True, share=scales.share, more=more)
-            if scales is not None
-            else Ways(Shifts.conversions, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
-        )
-        states = scales is not None and CHANNEL in scales.tensor_modes and bool(stated_forms(function))
+        scales = nets.scales
+        states = scales is not None and CHANNEL in scales.tensor_modes and bool(stated_forms(nets.function))
         mode = CHANNEL if states and self.mode == "auto" else self.mode
-        choice = decide(module, function, ctx, lower, Wanted(self.name, mode, self._aim(), self.table, ways), skipped)
+        wanted = Wanted(self.name, mode, self._aim(), self.table, self._ways(scales))
+        choice = decide(nets.module, nets.function, ctx, nets.nearest, wanted, skipped)
         ctx.notes += choice.notes
-        in_float = {**skipped, **choice.in_float}
-        whole_io = self.io == "integer"
+        return choice
 
-        def whole(rounder: WeightRounding | None, fresh: bool = False) -> tuple[Building[Any], set[Operation]]:
-            layers = {} if fresh else known.layers  # other biases than those that are known
-            scheme = (
-                scales(choice.modes, whole_io, layers=layers, rounder=rounder)
-                if scales
-                else Shifts(choice.modes, rounder)
-            )
-            return self._settled(module, function, ctx, scheme, dict(in_float))
+    def _ways(self, scales: type[Scales] | None) -> Ways:
+        """What a layer may be, of the scheme."""
+        from bmcompiler.passes.quantization.choice.cost import host_cycles
+        from bmcompiler.passes.quantization.choice.ways import Ways
+
+        if scales is None:
+            return Ways(Shifts.conversions, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
+        modes = scales.layer_modes if self.per_channel else scales.tensor_modes
+        more = (*scales.layer_modes, *scales.tensor_modes)
+        return Ways(scales.conversions, modes, timed=True, share=scales.share, more=more)
+
+    def _final(
+        self, nets: Nets, ctx: PassContext, modes: Mapping[Operation, str], in_float: Mapping[Operation, str]
+    ) -> Lowered:
+        """The net with weights (rule 10) and biases (rule 8) that samples say are better."""
+        integer_io = self.io == "integer"
+        lower = partial(nets.final, modes, in_float, integer_io=integer_io)
 
         def nearest() -> Building[Any]:
-            return (whole(None) if whole_io else lower(choice.modes, in_float))[0]
+            return (lower(None) if integer_io else nets.nearest(modes, in_float))[0]
 
-        low, accepted, rounder = self._rounded(module, function, ctx, whole, nearest)
+        found, rounder = self._rounded(nets, ctx, lower, nearest)
         if self.mode == "auto" and self.correct_bias and ctx.data is not None:
-            low, accepted = self._with_biases(module, function, ctx, low, accepted, partial(whole, rounder, True))
-        if self.table and not Path(self.table).exists():
-            save_modes(self.table, rows(function, choice, low, accepted, ctx.target))
-            ctx.notes.append(f"quantization table written to {self.table}")
-        ctx.options[DECIDED] = decided(function, choice)
-        return low
+            found = self._with_biases(nets, ctx, found, partial(lower, rounder, other_biases=True))
+        return found
 
     def _rounded(
         self,
-        module: Module,
-        function: Function,
+        nets: Nets,
         ctx: PassContext,
-        lower: Callable[[WeightRounding | None], tuple[Building[Any], set[Operation]]],
+        lower: Callable[[WeightRounding | None], Lowered],
         nearest: Callable[[], Building[Any]],
-    ) -> tuple[Building[Any], set[Operation], WeightRounding | None]:
+    ) -> tuple[Lowered, WeightRounding | None]:
         """Rule 10. Other input shapes of the net take over what was found for the first."""
         from bmcompiler.passes.quantization.choice.decide import reference_of
         from bmcompiler.passes.quantization.choice.rounded import rounded
         from bmcompiler.passes.quantization.rounding import WeightRounding
 
-        known = ctx.options.get(ROUNDED)
-        if known is not None:
-            rounder = WeightRounding(function, known)
-            return *lower(rounder), rounder
+        plan = plan_of(ctx)
+        if plan.weights is not None:
+            rounder = WeightRounding(nets.function, plan.weights)
+            return lower(rounder), rounder
         if not self.round_weights or ctx.data is None:
-            return *lower(None), None
-        reference = reference_of(module, function, ctx, MEANS)
-        (low, accepted), rounder, note = rounded(module, function, reference, lower, nearest, self._aim().wanted)
-        ctx.options[ROUNDED] = rounder.found
+            return lower(None), None
+        reference = reference_of(nets.module, nets.function, ctx, MEANS)
+        found, rounder, note = rounded(nets.module, nets.function, reference, lower, nearest, self._aim().wanted)
+        plan.weights = rounder.found
         ctx.notes += [note] if note else []
-        return low, accepted, rounder
+        return found, rounder
 
-    def _with_biases(
-        self,
-        module: Module,
-        function: Function,
-        ctx: PassContext,
-        low: Building[Any],
-        accepted: set[Operation],
-        lower: Callable[[], tuple[Building[Any], set[Operation]]],
-    ) -> tuple[Building[Any], set[Operation]]:
+    def _with_biases(self, nets: Nets, ctx: PassContext, found: Lowered, lower: Callable[[], Lowered]) -> Lowered:
         """Rule 8. Other input shapes of the net take over what was measured for the first."""
         from bmcompiler.passes.quantization.choice.biases import apply, corrected
         from bmcompiler.passes.quantization.choice.decide import reference_of
 
-        known = ctx.options.get(BIASES)
-        if known is not None:
-            apply(module, function, known)
-            return lower() if known else (low, accepted)
-        reference = reference_of(module, function, ctx, MEANS)
-        low, accepted, shifts = corrected(module, function, reference, low, accepted, lower)
-        ctx.options[BIASES] = shifts
-        if shifts:
-            ctx.notes.append(f"biases of {len(shifts)} layers are corrected")
+        plan = plan_of(ctx)
+        if plan.biases is not None:
+            apply(nets.module, nets.function, plan.biases)
+            return lower() if plan.biases else found
+        reference = reference_of(nets.module, nets.function, ctx, MEANS)
+        low, accepted, plan.biases = corrected(nets.module, nets.function, reference, *found, lower)
+        if plan.biases:
+            ctx.notes.append(f"biases of {len(plan.biases)} layers are corrected")
         return low, accepted
 
-    def _net(
-        self,
-        module: Module,
-        function: Function,
-        ctx: PassContext,
-        known: _Known,
-        modes: Mapping[Operation, str],
-        in_float: Mapping[Operation, str],
-    ) -> tuple[Building[Any], set[Operation]]:
-        """The net with the nearest integers and float borders, made once; an op without mode is in float."""
-        ops = [op for op in function.ops if op.operands and op.results]
-        levels = tuple(thresholds(function).values())
-        ways = {op: None if op in in_float else modes.get(op) for op in ops}
-        key = levels, tuple(ways.values())
-        if key not in known.nets:
-            scales = self._scales()
-            scheme: Scheme = scales(modes, layers=known.layers) if scales else Shifts(modes)
-            floats = {**in_float, **{op: "" for op in ops if op not in modes and op not in in_float}}
-            low, accepted = self._settled(module, function, ctx, scheme, floats)
-            refused = levels, tuple(ways[op] if op in accepted else None for op in ops)
-            known.nets[key] = known.nets.setdefault(refused, (low, accepted))
-        return known.nets[key]
+    def _save(
+        self, function: Function, choice: Choice, low: Building[Any], accepted: set[Operation], ctx: PassContext
+    ) -> None:
+        """What was decided: for other input shapes, and in the table if there is none yet."""
+        from bmcompiler.passes.quantization.choice.decide import decided, rows
+        from bmcompiler.quant.mode_table import save_modes
 
-    def _settled(
-        self, module: Module, function: Function, ctx: PassContext, scheme: Scheme, in_float: dict[Operation, str]
-    ) -> tuple[Building[Any], set[Operation]]:
-        """Lower until no island is left and nothing can be widened; also returns the ops that became integers."""
-        while True:
-            low, accepted = self._lower(module, function, ctx, scheme, in_float)
-            pointless = pointless_islands(function, accepted)
-            if not pointless and not scheme.widen(function, accepted):
-                return low, accepted
-            in_float.update(dict.fromkeys(pointless, scheme.island))
+        if self.table and not Path(self.table).exists():
+            save_modes(self.table, rows(function, choice, low, accepted, ctx.target))
+            ctx.notes.append(f"quantization table written to {self.table}")
+        plan_of(ctx).modes = decided(function, choice)
 
     def _skipped(self, function: Function) -> dict[Operation, str]:
         """Ops that `skip` names. Raises UsageError for a name that fits none."""
@@ -329,60 +259,6 @@ class Quantize(Pass):
             chosen.update(dict.fromkeys(ops, "kept in float by the option skip"))
         return chosen
 
-    def _lower(
-        self, module: Module, function: Function, ctx: PassContext, scheme: Scheme, in_float: dict[Operation, str]
-    ) -> tuple[Building[Any], set[Operation]]:
-        """Build the int8 function with the ops of `in_float` in float; also returns the ops that became int8."""
-
-        def conversion_of(op: Operation) -> Conversion | None:
-            fits = op not in in_float and not any(v.dtype != "f32" for v in (*op.operands, *op.results))
-            return scheme.conversions.of(type(op)) if fits else None
-
-        def scaling(op: Operation) -> Scaling:
-            conversion = conversion_of(op)
-            return Scaling.FREE if conversion is None else conversion.scaling(op)
-
-        strict = self.strict_table or INTEGER_WEIGHTS in function.attributes
-        exact = {r for op in function.ops for r in op.results if strict and THRESHOLD_SOURCE in op.attributes}
-        low = scheme.start(Start(module, function, thresholds(function), scaling, exact, ctx.target))
-        accepted: set[Operation] = set()
-        for op in function.ops[:-1]:
-            if is_constant_op(op):
-                continue
-            low.location = op.location
-            found, before = conversion_of(op), len(low.new.ops)
-            reason = in_float.get(op) or (_unconverted(op) if found is None else _apply(found, cast(TensorOp, op), low))
-            if reason is None:
-                accepted.add(op)
-            else:
-                low.in_float(op, reason)
-            low.made[op] = low.new.ops[before:]
-            carry_macs([need_of(op)], low.made[op])
-        low.finish(function)
-        return low, accepted
-
-
-def is_constant_op(op: Operation) -> bool:
-    """Whether an op only brings a weight."""
-    return bool(op.results) and is_constant(op.results[0])
-
 
 def _names(op: Operation, known: dict[Value, list[str]]) -> set[str]:
     return {*op.location, *(name for value in op.results for name in known[value])}
-
-
-def _unconverted(op: Operation) -> str:
-    types = {v.dtype for v in (*op.operands, *op.results)} - {"f32"}
-    return f"'{op.short_name}' has no int8 form" + (f" for {', '.join(sorted(types))}" if types else "")
-
-
-def _apply(conversion: Conversion, op: TensorOp, low: Building[Any]) -> str | None:
-    """Lower one op; when that is impossible, nothing is left behind and the reason is returned."""
-    mark = low.mark()
-    try:
-        results = conversion.build(op, low)
-        low.accept(op, [results] if isinstance(results, Value) else results)
-    except NoInt8Form as reason:
-        low.rollback(mark)
-        return str(reason)
-    return None

@@ -13,9 +13,6 @@ from bmcompiler.passes.quantization.choice.tasks import watched
 
 Array = NDArray[Any]
 
-LOOK = "quantize.look"
-"""Key of `PassContext.options`: a `Look`, absent where calibration ran another form of the net or other processes."""
-
 
 class Look:
     """Some steps of samples in the float net, by number: the values that errors are measured in."""

@@ -18,7 +18,7 @@ from bmcompiler.cli.calibrate import cli
 from bmcompiler.cli.common import run
 from bmcompiler.files.carried import Carried
 from bmcompiler.parallel.task import InlinePool, P, R, Task
-from bmcompiler.passmanager import POOL, PassContext, run_pipeline
+from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.calibration import CountMagnitudes
 from bmcompiler.quant.histogram import Histogram
 
@@ -96,7 +96,7 @@ class Counting(InlinePool):
 def test_the_samples_run_in_the_pool_that_is_given(method: str) -> None:
     pool, module = Counting(), bmcompiler.load_network(MODELS / "resnet8/resnet8_mnist.onnx")
     data = {module.main.input_names[0]: np.random.default_rng(0).random((3, 1, 28, 28), np.float32)}
-    run_pipeline(module, f"calibrate{{method={method}}}", PassContext(data=data, options={POOL: pool}))
+    run_pipeline(module, f"calibrate{{method={method}}}", PassContext(data=data, pool=pool))
     assert pool.parts > 0
 
 

@@ -11,7 +11,7 @@ from bmcompiler.ir.keys import LAYER_NAME, STATED, TENSOR_NAME
 from bmcompiler.ops.elements.activation import Softmax
 from bmcompiler.ops.layers.nn import Conv, Matmul
 from bmcompiler.ops.places.shape import Reshape
-from bmcompiler.passes.precision.calibrate import MEASURED
+from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, make, on, rebuild, sole
 from bmcompiler.passmanager import PassContext, PassResult
 
@@ -31,8 +31,9 @@ class SigmoidPairs(PatternPass):
     loses_bits = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        known = ctx.table is not None and ctx.table is not ctx.options.get(MEASURED)
-        if known or any(STATED in function.attributes for function in module.functions):
+        if calibration_of(ctx).was_given(ctx.table) or any(
+            STATED in function.attributes for function in module.functions
+        ):
             return PassResult(False)
         return super().run(module, ctx)
 

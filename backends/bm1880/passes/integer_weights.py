@@ -13,8 +13,9 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, WEIGHT_SHIFT, is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution, Matmul
-from bmcompiler.passes.precision.calibrate import MEASURED, thresholds
+from bmcompiler.passes.precision.calibrate import thresholds
 from bmcompiler.passes.quantization.formulas import I8, I16
+from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.table import CalibrationTable, LayerEntry
@@ -43,7 +44,7 @@ class IntegerWeights(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         table = ctx.table
-        if table is None or table is ctx.options.get(MEASURED):
+        if table is None or not calibration_of(ctx).was_given(table):
             return PassResult(False)
         found = [_Layers(module, function).restore(table) for function in module.functions]
         if any(found):

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bmcompiler.analysis.trial import TRIAL
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ir.keys import FLOAT_NOTE, LAYER_NAME, MODE_NOTE
@@ -24,17 +23,13 @@ from bmcompiler.passes.quantization.choice.hostile import hostile
 from bmcompiler.passes.quantization.choice.programs import Programs
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.ways import Ways
-from bmcompiler.passes.quantization.look import LOOK
 from bmcompiler.passes.quantization.scheme import array_of
-from bmcompiler.passmanager import POOL, PROGRESS, PassContext
+from bmcompiler.passes.quantization.state import calibration_of, plan_of
+from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.data import inputs_of, spread_steps
 from bmcompiler.quant.mode_table import Row, load_modes
 from bmcompiler.target import Target
 
-DECIDED = "quantize.modes"
-"""Key of `PassContext.options`: mode by layer name, decided for the net in another input shape."""
-_REFERENCE = "quantize.reference"
-"""Key of `PassContext.options`: ((function, numbers of steps), `Reference`) of who measured last."""
 _PRODUCTS = 16 << 30
 """Products that all samples of a measurement have together, at most (but some are always taken)."""
 _SAMPLES = 16
@@ -74,7 +69,7 @@ def decide(
     Raises FileFormatError for a table with lines that do not fit the net.
     """
     names, mode, table = layer_names(function), wanted.mode, wanted.table
-    given = {**ctx.options.get(DECIDED, {}), **_from_table(table, set(names.values()))}
+    given = {**plan_of(ctx).modes, **_from_table(table, set(names.values()))}
     choice = Choice()
     for op, name in names.items():
         if given.get(name) == "float" and op not in in_float and wanted.ways.conversions.of(type(op)) is not None:
@@ -98,9 +93,9 @@ def decide(
             choice.notes += [text] if len(wanted.ways.modes) > 1 else []
         return choice
     reference = reference_of(module, function, ctx)
-    trial = ctx.options.get(TRIAL) if wanted.ways.timed or wanted.ways.on_host else None
+    trial = ctx.trial if wanted.ways.timed or wanted.ways.on_host else None
     programs = None if trial is None else Programs(trial, lambda: lower({}, kept)[0].module, wanted.pass_name)
-    progress, explains = ctx.options.get(PROGRESS), bool(table)
+    progress, explains = ctx.progress, bool(table)
     chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, progress, programs, explains=explains)
     found = chooser.choose(wanted.aim, choice.modes, kept)
     found.in_float = {**choice.in_float, **found.in_float}
@@ -156,15 +151,13 @@ def _from_table(table: str, names: set[str]) -> dict[str, str]:
 
 def reference_of(module: Module, function: Function, ctx: PassContext, most: int = _SAMPLES) -> Reference:
     """The float net on up to `most` samples, from all over; fewer of large nets, but 4. Kept for who asks next."""
-    numbers = steps_to_measure(function, ctx, most)
-    asked = (function, numbers)
-    if ctx.options.get(_REFERENCE, (None, None))[0] != asked:
-        look = ctx.options.get(LOOK)
+    asked, plan = (function, steps_to_measure(function, ctx, most)), plan_of(ctx)
+    if plan.reference is None or plan.reference[0] != asked:
+        look = calibration_of(ctx).look
         seen = look if look is not None and (look.function, look.steps) == asked else None
-        steps = inputs_of(function, ctx.data or {}, numbers)
-        ctx.options[_REFERENCE] = asked, Reference(module, function, steps, ctx.options.get(POOL), seen)
-    reference: Reference = ctx.options[_REFERENCE][1]
-    return reference
+        steps = inputs_of(function, ctx.data or {}, asked[1])
+        plan.reference = asked, Reference(module, function, steps, ctx.pool, seen)
+    return plan.reference[1]
 
 
 def steps_to_measure(function: Function, ctx: PassContext, most: int) -> tuple[int, ...]:
