@@ -65,7 +65,7 @@ def constants(module: ModuleType, source: str) -> Iterator[str]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
         for name in (each.id for each in targets if isinstance(each, ast.Name)):
             text = written(getattr(module, name))
-            if text is not None:
+            if text is not None and name != "__all__":
                 yield f"{name} = {text}"
 
 
