@@ -39,7 +39,7 @@ def need_finite_weights(module: Module) -> None:
 
 
 def _need(module: Module, op: Operation, value: Value, *, infinite: bool) -> None:
-    assert value.op is not None
+    assert value.op is not None, "weights are made by an op"
     key = value.op.attributes["key"]
     array = module.weights[key]
     if _finite(array):

@@ -365,7 +365,7 @@ class BmContext:
     def chip(self) -> Memories:
         """The memories that commands work on. Raises BmRuntimeError when no device is bound."""
         self.device()
-        assert self.memories is not None
+        assert self.memories is not None, "the device is bound"
         return self.memories
 
     def allocate(self, size: int, shape: BmShape | None = None) -> BmMem:

@@ -78,3 +78,14 @@ def test_docstrings_of_public_things_say_something() -> None:
                 if len(text.split()) < 3 and text[:2].isalnum() and not SAYS_WHERE.match(text):
                     empty.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}: {text}")
     assert not empty, "\n".join(empty)
+
+
+def test_asserts_say_why_they_hold() -> None:
+    silent = [
+        f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
+        for folder in CODE
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert) and node.msg is None
+    ]
+    assert not silent

@@ -125,7 +125,7 @@ class LinearScaleKernel(ChannelKernel):
 
     def work(self, op: Scale, box: Box) -> TileWork:  # type: ignore[override]
         dims, shape = extents(box), dims4(op.result)
-        assert op.bias is not None  # `is_linear`
+        assert op.bias is not None, "`is_linear` asks for a bias"
         joined = joined_buffer(CHIP, op.weight, op.bias, "scale", np.asarray, CHIP.word, box[1])
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -189,7 +189,7 @@ class MatmulKernel(FormsKernel[Matmul]):
         """Of integers the one that is done sooner, transfers included."""
         floats, in_lanes, rows, matrices = self.forms
         if op.left.type.is_float:
-            assert isinstance(in_lanes, RowMatmulKernel)
+            assert isinstance(in_lanes, RowMatmulKernel), "the second form has rows in lanes"
             return in_lanes if in_lanes.is_taken(op) else floats
         if matrices.unsupported_reason(op) is not None:
             return rows
@@ -197,7 +197,7 @@ class MatmulKernel(FormsKernel[Matmul]):
 
     def _cycles(self, kernel: DeviceKernel[Any], op: Matmul) -> float:
         """Of all as one tile, whether it fits or not; no more than a comparison is wanted."""
-        assert isinstance(kernel, LocalKernel)
+        assert isinstance(kernel, LocalKernel), "both forms have tiles"
         work, cycles = kernel.work(op, tuple((0, axis.size) for axis in kernel.grid(op))), self.machine.cycles
         moved = sum(map(cycles.bus.load, work.inputs)) + sum(map(cycles.bus.store, work.outputs))
         return work.cycles + moved / cycles.bytes_per_cycle

@@ -50,7 +50,7 @@ class RowMatmulKernel(SingleProductKernel):
         return "four accumulators"
 
     def sums(self, arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
-        assert isinstance(arithmetic, Bm1684Arithmetic)
+        assert isinstance(arithmetic, Bm1684Arithmetic), "the machine of this chip has it"
         total = bias
         for k0, k1 in chunks_of(left.shape[1]):
             total = arithmetic.row_product(left[:, k0:k1], right[k0:k1], total)

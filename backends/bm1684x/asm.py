@@ -88,7 +88,7 @@ def _tiu_syntaxes() -> Iterator[Syntax]:
         elif layout is SYS:
             kinds = _kinds("", 0, Task.SYSTEM, tuple(UNITS[Task.SYSTEM]))
         else:
-            assert layout is LAR
+            assert layout is LAR, "the last short form there is"
             kinds = {}
         yield Syntax(layout, _TIU_KEYS, kinds, f"{layout.name}.raw", own="cmd_id", wait="cmd_id_dep")
 

@@ -62,5 +62,5 @@ def largest(window: Window, x: NDArray[Any], border: float) -> NDArray[Any]:
             best = np.array(tap)
         else:
             best = maximum(tap, best) if tap.dtype == np.float32 else np.maximum(tap, best)
-    assert best is not None
+    assert best is not None, "a window has at least one tap"
     return best

@@ -75,7 +75,7 @@ def _spread(pair: Pair, row: LayerNumbers) -> str:
 
 def _zero_point(pair: Pair, row: LayerNumbers) -> str:
     """4. All values have one sign, and the codes of the other sign are never used."""
-    assert row.codes is not None
+    assert row.codes is not None, "only tensors with codes are asked"
     half = row.codes[:128].sum()
     if row.layer.compiled.dtype == "i8" and not half and row.layer.kind not in ("relu",) and row.used_codes:
         return "zero point: values are never negative, half of the codes are not used"
@@ -106,7 +106,7 @@ def _weight(pair: Pair, row: LayerNumbers) -> tuple[Operation, Array] | None:
     for op in row.layer.ops:
         if isinstance(op, TensorOp) and op.affine and len(op.operands) > 1 and is_weight(op.operands[1]):
             maker = op.operands[1].op
-            assert maker is not None
+            assert maker is not None, "weights are made by an op"
             weight = pair.compiled.weights[maker.attributes["key"]]
             if weight.dtype == np.int8:
                 return op, weight

@@ -126,7 +126,7 @@ def _histograms(found: Study) -> str:
 
 
 def _histogram(row: LayerNumbers) -> str:
-    assert row.codes is not None
+    assert row.codes is not None, "only tensors with codes have a histogram"
     counts = np.log1p(row.codes.reshape(_BARS, -1).sum(axis=1))
     tall = 50 * counts / max(float(counts.max()), 1e-9)
     bars = "".join(

@@ -123,15 +123,15 @@ class OutputNumbers:
     @property
     def error(self) -> float:
         """Relative error of the whole output (Euclidean)."""
-        assert self.signal is not None
-        assert self.noise is not None
+        assert self.signal is not None, "errors are asked of floats alone"
+        assert self.noise is not None, "errors are asked of floats alone"
         return float(np.sqrt(self.noise.sum() / max(self.signal.sum(), _TINY)))
 
     @property
     def channel_errors(self) -> Array:
         """Relative error of each channel; weak ones are measured by a share of the mean."""
-        assert self.signal is not None
-        assert self.noise is not None
+        assert self.signal is not None, "errors are asked of floats alone"
+        assert self.noise is not None, "errors are asked of floats alone"
         floor = _WEAK**2 * self.signal.mean()
         return np.sqrt(self.noise / np.maximum(np.maximum(self.signal, floor), _TINY))
 

@@ -120,7 +120,7 @@ def _has_tables(options: object) -> bool:
     from bmcompiler.options import Options
     from bmcompiler.target import find_target
 
-    assert isinstance(options, Options)
+    assert isinstance(options, Options), "the command has made them"
     return takes_table(find_target(options.target), options)
 
 
@@ -147,7 +147,7 @@ def _suggest(found: Study, model: Path, weights: Path | None, options: object, p
     from bmcompiler.accuracy.study import study, suggested, with_table, write_suggestion
     from bmcompiler.options import Options
 
-    assert isinstance(options, Options)
+    assert isinstance(options, Options), "the command has made them"
     layers = suggested(found, max_error)
     if not layers:
         click.echo(f"nothing to suggest: the outputs are {found.error:.2%} from float")

@@ -25,7 +25,7 @@ class Coefficients:
 
     def array(self, value: Value) -> np.ndarray:
         """The constant behind a weight op's result."""
-        assert value.op is not None
+        assert value.op is not None, "weights are made by an op"
         return self.module.weights[value.op.attributes["key"]]
 
     def place(self, value: Value, layout: str, pack: Callable[..., np.ndarray], *more: Value) -> int:

@@ -50,7 +50,7 @@ def encode_segment(
         if operand not in values and is_weight(operand):
             values[operand] = _weight(function, operand, weight_offset(operand))
         elif operand not in values:  # a view of a value of this subnet, or of a constant
-            assert operand.op is not None
+            assert operand.op is not None, "weights are made by an op"
             view = _copy(operand.op, [value_of(operand.op.operands[0])])
             values[operand] = function.body.append(view).result
         return values[operand]
@@ -88,7 +88,7 @@ def encode_copy(value: Value, source: int, target: int) -> bytes:
 
 
 def _weight(function: Function, value: Value, offset: int) -> Value:
-    assert value.op is not None
+    assert value.op is not None, "weights are made by an op"
     attributes = {"key": value.op.attributes["key"], OFFSET: offset}
     op = find_op("weight")([], attributes, [value.type], value.op.location)
     return function.body.append(op).result

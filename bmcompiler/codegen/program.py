@@ -132,7 +132,7 @@ class Program(ABC, Generic[B]):
         self.end_of_device(*borders(segment))
 
     def _emit_alone(self, op: Operation) -> None:
-        assert isinstance(op, TensorOp)
+        assert isinstance(op, TensorOp), "the partition gives ops of ours"
         before = tuple(self.counts())
         try:
             moved = self._kernel(op).emit(op, self.build)
@@ -187,7 +187,7 @@ class Program(ABC, Generic[B]):
 
     def _residency(self, segment: Segment) -> Residency:
         """What stays in local memory during a run of device ops."""
-        assert self.resident_memory is not None
+        assert self.resident_memory is not None, "asked for on chips that have it"
         outside = {root_of(value) for value in segment.outputs()}
 
         def blocks(op: Operation) -> bool:
@@ -218,7 +218,7 @@ class Program(ABC, Generic[B]):
 
     def _kernel(self, op: Operation) -> Any:
         kernel = self.target.kernel_for(op)
-        assert isinstance(kernel, DeviceKernel)
+        assert isinstance(kernel, DeviceKernel), "ops of the device have kernels"
         return kernel
 
     def _cpu(self, segment: Segment, index: int) -> None:

@@ -191,7 +191,7 @@ class _Planner:
             step.inputs.append(Slot(buffer, own, source is None))
             if source is not None and contents is not None and self.copier is not None:
                 strided = self.copier.copy(source.by, contents)
-                assert strided is not None  # `_reaches`
+                assert strided is not None, "`_reaches` found the copy"
                 step.before.append(Copy(strided, live_range, own))
             if contents is not None:
                 self.here[contents] = own
@@ -216,7 +216,7 @@ class _Planner:
             step.outputs.append(Slot(buffer, own, True))
             if found is not None and contents is not None and self.copier is not None:
                 strided = self.copier.copy(contents, found.by)
-                assert strided is not None  # `_reaches`
+                assert strided is not None, "`_reaches` found the copy"
                 step.after.append(Copy(strided, own, live_range))
             if contents is not None:
                 self.here[contents] = own
@@ -267,7 +267,7 @@ class _Planner:
         return Held(whole, self.copier.offset(whole, contents) if fits else None)
 
     def _whole_bytes(self, whole: Contents) -> int:
-        assert self.copier is not None
+        assert self.copier is not None, "boxes are asked for where the chip has a copier"
         return self.tiler.rounded(self.copier.lane_bytes(whole))
 
     def _arrival(self, index: int, buffer: Buffer) -> int:

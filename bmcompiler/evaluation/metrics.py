@@ -38,10 +38,10 @@ class Metric:
     def values(self, outputs: Outputs, labels: Array | None, reference: Outputs | None) -> Values:
         """Numbers per sample. Raises RuntimeUseError when the outputs are not what the metric takes."""
         if self.name == "cosine":
-            assert reference is not None  # the command asked for it
+            assert reference is not None, "the command asked for it"
             return {f"cosine {name}": _cosines(array, reference[name]) for name, array in outputs.items()}
         if self.name in _TOP:
-            assert labels is not None
+            assert labels is not None, "the command asked for labels"
             return {self.name: _among_best(_scores(outputs, self.name), labels, _TOP[self.name])}
         return _checked(self.name, _function(self.name)(outputs, labels), len(next(iter(outputs.values()))))
 

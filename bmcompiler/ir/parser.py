@@ -173,7 +173,7 @@ class _Parser:
 
     def plain_type(self, token: Token) -> TensorType:
         match = _DIMENSIONS.match(token.text, len("tensor<"))
-        assert match is not None  # the tokenizer matched the same expression
+        assert match is not None, "the tokenizer matched the same expression"
         dtype = FROM_MLIR.get(match[2])
         if dtype is None:
             self.fail(f"unknown element type {match[2]!r}", token.position)

@@ -227,7 +227,7 @@ def _pool(x: IntArray, kernel: tuple[int, int], strides: tuple[int, int], combin
             index[axis] = slice(k, k + (count - 1) * stride + 1, stride)
             part = x[tuple(index)]
             total = part.copy() if total is None else combine(total, part, out=total)
-        assert total is not None
+        assert total is not None, "there is at least one term"
         x = total
     return x
 
@@ -350,7 +350,7 @@ def _block_product(
         for low, high in blocks:
             part = np.matmul(matrix[..., low:high], columns[..., low:high, :]).astype(result)
             total = part if total is None else np.add(total, part, out=total)
-    assert total is not None
+    assert total is not None, "there is at least one term"
     return total
 
 

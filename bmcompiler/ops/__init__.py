@@ -14,7 +14,7 @@ from bmcompiler.plugins.registry import failure_note
 
 def load_all() -> dict[str, type[TensorOp]]:
     """Import every family (built in and from plugins; broken ones are left out). Op name -> class."""
-    assert OPS.doors is not None
+    assert OPS.doors is not None, "the table of ops has doors"
     OPS.doors.open_built_in()
     OPS.doors.open_all()
     return OPS.entries()

@@ -79,7 +79,7 @@ class Customized(TensorOp):
             out = self._integers(arrays, function)
         else:
             self.need_cpu_function()
-            assert function is not None
+            assert function is not None, "`need_cpu_function` looked"
             with plugin_code(f"the CPU function of custom layer '{self.sub_type}'"):
                 out = function(list(arrays), self.i32_params, self.f32_params)
         outs = out if isinstance(out, (tuple, list)) else (out,)
@@ -92,7 +92,7 @@ class Customized(TensorOp):
         kind = plugin_kernel(self.target, self)
         if kind is not None and kind.evaluate is not Kernel.evaluate:
             kernel = find_target(self.target).kernel_for(self)
-            assert kernel is not None
+            assert kernel is not None, "the target has a kernel: `plugin_kernel` found it"
             with plugin_code(f"evaluate() of the kernel of custom layer '{self.sub_type}'"):
                 return kernel.evaluate(self, *arrays)
         inst = self.inst(self.target)

@@ -153,7 +153,7 @@ def _refusal(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], 
     kind = f" ({of})" if of else ""
     if at < len(named):
         name, dtype = named[at]
-        assert dtype is not None  # only types that somebody chose can be wrong
+        assert dtype is not None, "only types that somebody chose can be wrong"
         return f"{name} must not be {dtype.name}{kind}; allowed: {allowed}"
     broken = [CONDITIONS[form.condition].text for form in forms if form.condition]
     shown = ", ".join(f"{name} {dtype.name}" for name, dtype in named if dtype is not None)

@@ -322,7 +322,7 @@ def chip_results(program: Program, function: Meaning, call: Call, label: str) ->
                 values[id(tensor)] = emit.const(data)
             else:
                 name = f"input {len(inputs)}"
-                assert tensor.dtype is not None
+                assert tensor.dtype is not None, "a tensor with a value has a type"
                 values[id(tensor)] = value = builder.input(name, TensorType(data.shape, tensor.dtype.ir))
                 inputs[name] = emit.arrays[value] = data
         return values[id(tensor)]

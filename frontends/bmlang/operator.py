@@ -314,7 +314,7 @@ def _written(
             out.count = Tensor(f"{out.name}_count") if out.name else Tensor()
             out.count.become(DataType.INT32, (1,), None if size is None else size.reshape(1))
             count = results[index][1]
-            assert count is not None
+            assert count is not None, "the line above looked"
             program.write(out.count, count)
         elif size is not None:
             out.count = Tensor()

@@ -75,7 +75,7 @@ def _regions(function: Function, target: Target | None) -> list[list[TensorOp]]:
 
     for op in found:
         form = band_form(op, target.image_slots(_BYTES))
-        assert form is not None
+        assert form is not None, "regions are of ops that have a form in bands"
         for index in form.operands:
             maker = op.operands[index].op
             if maker in root:
@@ -123,7 +123,7 @@ class _Draft:
 
     def _form(self, op: TensorOp) -> BandForm:
         form = band_form(op, self.target.image_slots(_BYTES))
-        assert form is not None
+        assert form is not None, "regions are of ops that have a form in bands"
         return form
 
     def _add(self, op: TensorOp, fresh: list[TensorOp]) -> None:

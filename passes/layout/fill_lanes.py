@@ -136,7 +136,7 @@ class FillLanes(TargetPatternPass):
     def _best(self, ops: Sequence[TensorOp]) -> tuple[int, int] | None:
         """Rows and the channels from one to the next, None to leave the ops."""
         conv, best, least = ops[0], None, 0
-        assert isinstance(conv, Conv)
+        assert isinstance(conv, Conv), "a draft begins with its convolution"
         choices = list(_choices(conv))
         drafts = (self._drafted(ops, *choice) for choice in choices)
         for choice, cycles in zip(choices, savings(self.target, ops, drafts)):
@@ -148,7 +148,7 @@ class FillLanes(TargetPatternPass):
     def _drafted(ops: Sequence[TensorOp], rows: int, pitch: int) -> list[TensorOp]:
         """What rule 1 makes, with constants of which only shapes are known."""
         conv = ops[0]
-        assert isinstance(conv, Conv)
+        assert isinstance(conv, Conv), "a draft begins with its convolution"
         _, depth, height, width = conv.weight.shape
         size = height + (rows - 1) * conv.strides[0]
         weight = without_numbers(conv.weight, (rows * pitch, depth, size, width))
@@ -158,7 +158,7 @@ class FillLanes(TargetPatternPass):
     def _split(self, ops: Sequence[TensorOp], weight: np.ndarray, rewriter: Rewriter) -> bool:
         """Rule 4; rule 1 follows for the rest."""
         conv, last = ops[0], ops[-1]
-        assert isinstance(conv, Conv)
+        assert isinstance(conv, Conv), "a draft begins with its convolution"
         rounds = len(weight) // _PITCHES[-1] * _PITCHES[-1]
         parts = ((rounds, len(weight)), (0, rounds))
         kind = "split", *map(_kind, ops)
@@ -187,7 +187,7 @@ class FillLanes(TargetPatternPass):
     def _saves_split(self, ops: Sequence[TensorOp], rounds: int) -> bool:
         """Whether it takes less time with the rest in rows."""
         conv = ops[0]
-        assert isinstance(conv, Conv)
+        assert isinstance(conv, Conv), "a draft begins with its convolution"
 
         def part(count: int) -> list[TensorOp]:
             return _of_channels(ops, [without_numbers(v, (count, *v.shape[1:])) for v in conv.operands[1:]])
@@ -340,7 +340,7 @@ def _of_channels(ops: Sequence[TensorOp], constants: Sequence[Value]) -> list[Te
 def _in_rows(ops: Sequence[TensorOp], constants: Sequence[Value], rows: int) -> list[TensorOp]:
     """The convolution, with other weights, bias and factors, the functions behind it and what joins the rows."""
     conv = ops[0]
-    assert isinstance(conv, Conv)
+    assert isinstance(conv, Conv), "a draft begins with its convolution"
     n, channels, height, width = conv.type.shape
     made: list[TensorOp] = [conv.clone([conv.input, *constants], strides=(conv.strides[0] * rows, conv.strides[1]))]
     for old, new_like in zip(ops, [None, *ops[1:]]):

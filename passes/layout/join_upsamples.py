@@ -59,7 +59,7 @@ class JoinUpsamples(TargetPatternPass):
 
 def _ups(run: Sequence[Value]) -> Iterator[Upsample]:
     for value in run:
-        assert isinstance(value.op, Upsample)
+        assert isinstance(value.op, Upsample), "`join` takes upsamples alone"
         yield value.op
 
 

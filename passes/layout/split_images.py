@@ -123,7 +123,7 @@ def _image_of(whole: Value, image: int, function: Function) -> Value:
 
 
 def _copied(op: Operation, operands: Sequence[Value], image: int, images: int) -> TensorOp:
-    assert isinstance(op, TensorOp)  # `rebatch` made it
+    assert isinstance(op, TensorOp), "`rebatch` made it"
     new = type(op)(operands, op.attributes, [result.type for result in op.results], op.location)
     if op.operands:
         new.attributes[IMAGE] = image

@@ -70,7 +70,7 @@ class _Equalizer:
     def _known(self, value: Value) -> NDArray[np.float32]:
         """A constant of a layer, which `ChannelScales` took for having it."""
         found = self._constant(value)
-        assert found is not None
+        assert found is not None, "`ChannelScales` took it for a constant"
         return found
 
     def run(self, ctx: PassContext, dead: bool) -> bool:

@@ -25,7 +25,7 @@ def as_matrices(op: Operation, weight: Array) -> Array:
     """Weights as (groups, depth, results of a group); sums of products run over the depth."""
     if isinstance(op, Matmul):
         return (weight.T if op.transpose_right else weight)[None]
-    assert isinstance(op, Conv)
+    assert isinstance(op, Conv), "of matrix products or convolutions"
     return weight.reshape(op.group, len(weight) // op.group, -1).transpose(0, 2, 1)
 
 
@@ -41,7 +41,7 @@ def rows_of(op: Operation, x: Array, most: int) -> Array:
     if isinstance(op, Matmul):
         vectors = x.reshape(-1, x.shape[-1])
         return vectors[_some(len(vectors), most)][None]
-    assert isinstance(op, Conv)
+    assert isinstance(op, Conv), "of matrix products or convolutions"
     (top, bottom, left, right), (dy, dx), (sy, sx) = op.pads, op.dilations, op.strides
     height, width = op.weight.shape[2:]
     padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))

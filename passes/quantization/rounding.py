@@ -148,7 +148,7 @@ def _is_looked_at(op: Operation) -> bool:
 
 def _key(op: Operation) -> str:
     weight = op.operands[1].op
-    assert weight is not None  # `_is_looked_at`
+    assert weight is not None, "`_is_looked_at` asks for weights"
     return str(weight.attributes["key"])
 
 

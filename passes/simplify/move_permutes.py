@@ -108,7 +108,7 @@ class MovePermutes(PatternPass):
     def permuted_constant(self, value: Value, order: Sequence[int], op: TensorOp, rewriter: Rewriter) -> Value:
         """A constant that broadcasts after the permute as `value` did before it."""
         array = self.constant(value)
-        assert array is not None  # callers looked
+        assert array is not None, "callers know that it is a constant"
         if array.size == 1:
             return value
         full = array.reshape((1,) * (len(order) - array.ndim) + array.shape).transpose(order)

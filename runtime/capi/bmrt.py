@@ -59,7 +59,7 @@ def _tensor(address: int) -> bm_tensor_t | None:
     raw = kind.from_address(address)
     memory = LIBRARY.structure("bm_device_mem_t", address + kind.device_mem.offset)
     shape = _shape(address + kind.shape.offset)
-    assert shape is not None
+    assert shape is not None, "a tensor has a shape"
     return bm_tensor_t(raw.dtype, shape, memory, raw.st_mode)
 
 

@@ -227,7 +227,7 @@ class PackedKernel(LocalKernel[TensorOp]):
     def work(self, op: TensorOp, box: Box) -> TileWork:
         view, strides = _view(self.machine, op)
         dims, steps = extents(box), program(op)
-        assert steps is not None  # rule `exact`
+        assert steps is not None, "the rule `exact` found steps"
         operands = [_operand(v, view, by, box) for v, by in zip(op.operands, strides)]
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:

@@ -138,7 +138,7 @@ def _finish(build: Build, end: Requantize, result: ByteMatrix) -> None:
         emit_packed(build, Eu.MIN, dims, view(False), view(False), Number(127, 1, False))
     values = view(end.signed)
     if end.multiplies:
-        assert end.factor is not None
+        assert end.factor is not None, "asked of modes with a factor"
         emit_packed(build, Eu.MUL, dims, values, values, Number(end.factor.multiplier, 1, False), right=7)
     if end.relu and not end.all_unsigned:
         emit_packed(build, Eu.MAX, dims, values, values, Number(0, 1, True))
@@ -183,7 +183,7 @@ def _right(op: Matmul, product: Product, width: int, batch: int, columns: tuple[
 def _bias(op: Matmul, width: int, c0: int, c1: int) -> Buffer:
     matrix = ByteMatrix(0, 1, c1 - c0, width, 2)
     bias = op.bias
-    assert bias is not None
+    assert bias is not None, "asked of products with a bias"
 
     def load(build: Build, address: int) -> None:
         offset = build.coefficients.place(bias, f"in sections of {width}", lambda b: _padded(b.reshape(-1), width))

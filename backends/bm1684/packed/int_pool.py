@@ -228,7 +228,7 @@ class PackedAvgPoolKernel(IntAvgPool):
 
     def work(self, op: AvgPool, box: Box) -> TileWork:
         found = stages(self.machine, op)
-        assert found is not None  # `AvgPoolKernel.form`
+        assert found is not None, "`AvgPoolKernel.form` found it"
         slide, dims = self.slide(op, box, box[1]), extents(box)
         n, c, h, w = dims
         inner: Shape = (n, c, h * found.rest[0], w * found.rest[1])

@@ -103,7 +103,7 @@ class Requantize:
             over_depth: sums of the weights behind each output channel.
         """
         found = corrected_bias(self.op, weight, bias, over_depth) if self.op.mode == ASYMMETRIC else bias
-        assert found is not None
+        assert found is not None, "it is of a bias, or of zero points, which make one"
         scaled: Numbers = found.astype(np.float32) * np.float32(self.scale)
         return scaled
 
@@ -123,7 +123,7 @@ class Requantize:
     @cached_property
     def _steps(self) -> Steps:
         """From the saturated 16-bit sum in the low half of a word (and the vector) to the result in a word."""
-        assert self.factor is not None
+        assert self.factor is not None, "asked of modes with a factor"
         low, high = self.limits
         numbers = self.factor.residual, low, high, self.zero_points[2]
         return self.machine.recorded(_scaled, 1 + self.has_vector, *numbers)
@@ -158,7 +158,7 @@ class Requantize:
     @property
     def scale(self) -> float:
         """The scale as float32."""
-        assert self.factor is not None
+        assert self.factor is not None, "asked of modes with a factor"
         return self.factor.scale
 
     def cycles(self, dims: Shape) -> int:
@@ -214,7 +214,7 @@ class Requantize:
 
     @property
     def _multiplier(self) -> int:
-        assert self.factor is not None
+        assert self.factor is not None, "asked of modes with a factor"
         return min(self.factor.multiplier, _LARGEST_MULTIPLIER)
 
     def _emit_multiply(self, build: Build, dims: Shape, address: int, scratch: Sequence[int]) -> None:

@@ -57,7 +57,7 @@ class ShortRequantize:
     def __init__(self, requantize: Requantize, oriented: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
         self.requantize, self.op, self._oriented = requantize, requantize.op, oriented
         self.machine = requantize.machine
-        assert requantize.factor is not None
+        assert requantize.factor is not None, "asked of modes with a factor"
         low, high = requantize.limits
         point = requantize.zero_points[2]
         self.lowered = not requantize.signed

@@ -80,7 +80,7 @@ class QuantizeBandsKernel(LocalKernel[QuantizeBands]):
 
     def work(self, op: QuantizeBands, box: Box) -> TileWork:
         layout = lane_rows(op.result)
-        assert layout is not None
+        assert layout is not None, "a rule of the kernel asks for bands"
         steps, words, bands = self._steps(op), layout.words, [_Band(op, layout, k) for k in range(op.bands)]
         plane = CHIP.aligned_bytes(words)
 

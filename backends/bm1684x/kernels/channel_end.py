@@ -220,7 +220,7 @@ class Block:
         """`pack` gives the weights as (channels, ...) in their order in a lane."""
         op, (c0, c1), chip, own = self.op, self.channels, self.chip, self.layout
         bias, given = op.bias, op.factors
-        assert given is not None and bias is not None  # the mode has both
+        assert given is not None and bias is not None, "the mode channel has factors and a bias"
         count = min(c1 - c0, chip.lanes)
 
         def packed(weight: np.ndarray, bias: np.ndarray, factors: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ class ConvKernel(float_conv.FloatConvKernel):
 
     def _half(self, op: Convolution) -> HalfArithmetic:
         found = self.machine.arithmetic_of(op.input.dtype)
-        assert isinstance(found, HalfArithmetic)
+        assert isinstance(found, HalfArithmetic), "asked of 16-bit floats"
         return found
 
 

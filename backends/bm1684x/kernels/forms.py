@@ -75,7 +75,7 @@ class MatmulForms(FormsKernel[Matmul]):
     def form(self, op: Matmul) -> DeviceKernel[Any]:
         floats, rows, halves, inner, general = self.forms
         if op.left.type.is_float:
-            assert isinstance(rows, SingleMatmulKernel)
+            assert isinstance(rows, SingleMatmulKernel), "the form of one matrix"
             return halves if op.left.dtype != "f32" else rows if rows.is_quicker(op) else floats
         return integer_kernel(op, inner, general)
 

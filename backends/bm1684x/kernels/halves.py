@@ -51,5 +51,5 @@ class FloatCastKernel(LocalKernel[Cast]):
     def evaluate(self, op: Cast, *arrays: Any) -> Any:
         wide = op.x.dtype == "f32"
         half = self.machine.arithmetic_of(op.type.dtype if wide else op.x.dtype)
-        assert isinstance(half, HalfArithmetic)
+        assert isinstance(half, HalfArithmetic), "one side of the cast has 16 bits"
         return half.cast_from(arrays[0]) if wide else half.cast(arrays[0])

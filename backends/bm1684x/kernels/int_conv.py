@@ -146,7 +146,7 @@ class IntDeconvKernel(DeconvGeometry, IntConvKernel):
     ops = (Deconv,)
 
     def over_depth(self, op: Convolution) -> Callable[[np.ndarray], np.ndarray]:
-        assert isinstance(op, Deconv)
+        assert isinstance(op, Deconv), "the kernel is of this op"
         return op.over_depth
 
 

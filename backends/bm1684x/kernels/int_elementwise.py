@@ -96,7 +96,7 @@ class IntegersKernel(NarrowKernel[TensorOp]):
     def work(self, op: TensorOp, box: Box) -> TileWork:
         inputs, out = self.tile(op, box)
         dims, steps = extents(box), steps_of(op)
-        assert steps is not None  # a rule says so
+        assert steps is not None, "a rule of the kernel asks for it"
         tensors = list(dict.fromkeys(op.operands))
         given = [tensors.index(value) for value in op.operands]
         inner = {step.target for step in steps if step.target.number != RESULT}
@@ -171,7 +171,7 @@ class QuantizeKernel(NarrowKernel[Quantize]):
     def work(self, op: Quantize, box: Box) -> TileWork:
         inputs, out = self.tile(op, box)
         dims, quant, item = extents(box), op.type.quant, item_bytes(op.result)
-        assert quant is not None  # a rule says so
+        assert quant is not None, "a rule of the kernel asks for it"
         inverse = int((np.float32(1) / np.float32(quant.scale)).view(np.uint32))
         kind, signed = KINDS[op.type.dtype]
         zero = quant.zero_point
@@ -215,7 +215,7 @@ class DequantizeKernel(NarrowKernel[Dequantize]):
     def work(self, op: Dequantize, box: Box) -> TileWork:
         inputs, out = self.tile(op, box)
         dims, quant, item = extents(box), op.x.type.quant, item_bytes(op.x)
-        assert quant is not None  # a rule says so
+        assert quant is not None, "a rule of the kernel asks for it"
         scale, zero = int(np.float32(quant.scale).view(np.uint32)), quant.zero_point
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:

@@ -227,7 +227,7 @@ class IntProductKernel(IntMatmulKernel):
 
     def _emit_end(self, op: Matmul, build: Build, shape: Shape, sums: int, bias: int, result: int) -> None:
         """As `emit_end`, with the bias along the columns and one factor."""
-        assert op.factors is not None  # the mode has them
+        assert op.factors is not None, "the mode channel has factors"
         chip, words = self.chip, self.chip.plane(sums, shape)
         (multiplier, shift), *_ = build.coefficients.array(op.factors).tolist()
         zero = op.zero_points[2] if op.zero_points else 0
@@ -243,7 +243,7 @@ class IntProductKernel(IntMatmulKernel):
 
     def _bias(self, op: Matmul, dims: Shape, c0: int) -> Buffer:
         """The same row for every lane."""
-        assert op.bias is not None  # the mode has it
+        assert op.bias is not None, "the mode channel has a bias"
         value, shape = op.bias, (1, min(dims[1], self.chip.lanes), 1, dims[3])
 
         def load(build: LaneBuild, address: int) -> None:

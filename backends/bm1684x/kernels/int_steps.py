@@ -118,7 +118,7 @@ class _Maker:
         for k, (each, multiplier) in enumerate(terms):
             dtype = _holding(bound if k else _most(each.dtype) * abs(multiplier))
             total = self.add_to(total, self.times(each, multiplier, dtype), dtype)
-        assert total is not None
+        assert total is not None, "there is at least one term"
         if last is None:
             self.end(Ar.ADD, total, self.number(value), shift)
             return

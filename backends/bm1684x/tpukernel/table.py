@@ -30,4 +30,4 @@ _ROWS = (
 )
 TABLE: dict[str, Function] = {row.name: row for row in _ROWS}
 """Function name -> row, in the order of the manual."""
-assert len(TABLE) == len(_ROWS)
+assert len(TABLE) == len(_ROWS), "two rows have one name"

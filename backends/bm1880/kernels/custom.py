@@ -48,7 +48,7 @@ class CustomKernel(DeviceKernel[Customized]):
 
     def emit(self, op: Customized, build: Build) -> Moved:
         inst = _inst(op, build)
-        assert inst is not None
+        assert inst is not None, "a rule of the kernel found it"
         inst.bind(build.ctx, build.coefficients)
         what = f"encode() of custom layer '{op.sub_type}'"
         with plugin_code(what):
@@ -63,7 +63,7 @@ class CustomKernel(DeviceKernel[Customized]):
 
 
 def _inst(op: TensorOp, build: Build | None = None) -> CustomizedTensorFixedInst | None:
-    assert isinstance(op, Customized)
+    assert isinstance(op, Customized), "the kernel is of this op"
     if build is None:
         inst = op.inst(CustomizedTensorFixedInst.target)
     else:

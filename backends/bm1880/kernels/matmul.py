@@ -168,7 +168,7 @@ class MatmulKernel(LocalKernel[Matmul]):
             build.load_matrix(offset + c0, (depth, columns), total, address, CTRL_WEIGHT)
 
         def load_bias(build: Build, address: int) -> None:
-            assert op.bias is not None  # else nothing loads it
+            assert op.bias is not None, "else nothing loads it"
             offset = build.coefficients.place(op.bias, "planes", byte_planes)
             build.load_matrix(offset + c0, (2, columns), total, address, CTRL_WEIGHT)
 

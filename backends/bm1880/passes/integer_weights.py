@@ -86,7 +86,7 @@ class _Layers:
         return any(np.abs(self._array(op.operands[1])).max(initial=0) >= _FULL for op in self.layers)
 
     def _array(self, value: Value) -> Array:
-        assert value.op is not None
+        assert value.op is not None, "weights are made by an op"
         return self.module.weights[value.op.attributes["key"]]
 
     def _integers(self, value: Value, limit: int) -> bool:
@@ -116,7 +116,7 @@ class _Layers:
 
     def _scale(self, op: Operation, index: int, factor: float) -> None:
         old = op.operands[index]
-        assert old.op is not None
+        assert old.op is not None, "weights are made by an op"
         array = (self._array(old).astype(np.float64) * factor).astype(np.float32)
         key = self.module.weights.add(old.op.attributes["key"], array)
         new = make("weight", (), {"key": key}, [old.type], op.location)

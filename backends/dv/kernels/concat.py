@@ -27,12 +27,10 @@ class ConcatKernel(DvKernel[Concat]):
         return list(op.operands)
 
     def evaluate(self, op: Concat, *arrays: Any) -> Any:
-        assert isinstance(op, Concat)
         return np.concatenate([to_half(array) for array in arrays], axis=op.axis).astype(np.float32)
 
     @rule("Maps must have 4 dimensions and be joined along channels, axis 1", "axis")
     def joins_channels(self, op: Concat) -> bool:
-        assert isinstance(op, Concat)
         return len(op.operands[0].shape) == 4 and op.axis % 4 == 1
 
     @rule(f"All parts but the last must have a multiple of {GROUP} channels", last=True)

@@ -29,7 +29,6 @@ class DeconvKernel(RunKernel[Deconv]):
     ops = (Deconv,)
 
     def parts(self, op: Deconv) -> Sequence[Part]:
-        assert isinstance(op, Deconv)
         ky, kx = op.weight.shape[2:]
         top, bottom, left, right = self.pads(op)
         enable = ConvEnable.CONV | ConvEnable.DECONV | (ConvEnable.DEPTHWISE if op.group > 1 else 0)
@@ -65,16 +64,13 @@ class DeconvKernel(RunKernel[Deconv]):
 
     @rule("Groups must be single channels with one kernel each (depthwise), or there must be one group", "group")
     def is_plain_or_depthwise(self, op: Deconv) -> bool:
-        assert isinstance(op, Deconv)
         return op.group == 1 or (op.group == op.input.shape[1] and op.weight.shape[1] == 1)
 
     @rule(f"Kernels have at most {CHIP.max_kernel_size} rows and columns")
     def has_small_kernel(self, op: Deconv) -> bool:
         """The driver does not ask this of transposed convolutions; the packers and the kernel module do."""
-        assert isinstance(op, Deconv)
         return max(op.weight.shape[2:]) <= CHIP.max_kernel_size
 
     @rule("Pads must not be larger than what the kernel reaches beyond an element")
     def has_pads_within_reach(self, op: Deconv) -> bool:
-        assert isinstance(op, Deconv)
         return min(self.pads(op)) >= 0

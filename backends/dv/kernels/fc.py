@@ -37,7 +37,6 @@ class FcKernel(DvKernel[Matmul]):
     ops = (Matmul,)
 
     def emit(self, op: Matmul, build: DvBuild) -> Moved:
-        assert isinstance(op, Matmul)
         source = build.extent(op.left)
         outputs = op.result.shape[1]
 
@@ -66,7 +65,6 @@ class FcKernel(DvKernel[Matmul]):
         return coded(table) if fc_size(inputs, outputs, True) < fc_size(inputs, outputs, False) else None
 
     def evaluate(self, op: Matmul, *arrays: Any) -> Any:
-        assert isinstance(op, Matmul)
         left, right, *bias = arrays
         table = np.ascontiguousarray(half_weights(right if op.transpose_right else right.T))
         given = bias[0] if bias and bias[0] is not None else np.zeros(len(table), np.float32)
@@ -76,12 +74,10 @@ class FcKernel(DvKernel[Matmul]):
 
     @rule("Operands must have 2 dimensions, the left one not transposed")
     def is_of_rows(self, op: Matmul) -> bool:
-        assert isinstance(op, Matmul)
         return len(op.left.shape) == len(op.right.shape) == 2 and not op.transpose_left
 
     @rule("Weights and bias must be constants, the bias a value per output")
     def has_constant_weights(self, op: Matmul) -> bool:
-        assert isinstance(op, Matmul)
         one_each = op.bias is None or op.bias.shape == (op.result.shape[-1],)
         return one_each and all(is_constant(value) for value in op.operands[1:])
 
@@ -91,7 +87,6 @@ class FcKernel(DvKernel[Matmul]):
 
     @rule('The activation must be none or "relu"', "activation")
     def has_activation(self, op: Matmul) -> bool:
-        assert isinstance(op, Matmul)
         return op.activation in _ACTIVATIONS
 
     @rule("Feature maps must be read in the shape they were computed in")

@@ -118,7 +118,6 @@ class ConvKernel(RunKernel[Conv]):
     ops = (Conv,)
 
     def parts(self, op: Conv) -> Sequence[Part]:
-        assert isinstance(op, Conv)
         part = self.part(op, (1, 1))
         fits = max(effective_kernel(part.run)) <= CHIP.max_kernel_size
         if part.run.is_dilated and fits and why_not(part, extent_of(op.input)):
@@ -154,7 +153,6 @@ class ConvKernel(RunKernel[Conv]):
     @rule(f"Depthwise kernels have at most {CHIP.max_kernel_size} rows and columns")
     def has_small_kernel(self, op: Conv) -> bool:
         """The driver does not ask this of depthwise convolutions; the packers and the kernel module do."""
-        assert isinstance(op, Conv)
         return not is_depthwise(op) or max(op.weight.shape[2:]) <= CHIP.max_kernel_size
 
 
@@ -173,7 +171,7 @@ class PoolKernel(RunKernel[PoolT]):
 
     def window(self, op: PoolT) -> Run:
         """The run without what only one of the poolings has."""
-        assert isinstance(op, (MaxPool, AvgPool))
+        assert isinstance(op, (MaxPool, AvgPool)), "the kernel is of these ops"
         top, _, left, _ = op.pads
         rows, columns = op.reach()
         source = extent_of(op.input)
@@ -228,7 +226,6 @@ class MaxPoolKernel(PoolKernel[MaxPool]):
 
     @rule("The window must not be dilated", "dilations")
     def is_dense(self, op: MaxPool) -> bool:
-        assert isinstance(op, MaxPool)
         return max(op.dilations) == 1
 
 
@@ -242,7 +239,6 @@ class AvgPoolKernel(PoolKernel[AvgPool]):
     kind = Pool.AVERAGE
 
     def parts(self, op: AvgPool) -> Sequence[Part]:
-        assert isinstance(op, AvgPool)
         chain = self.chain(op)
         if chain is None or len(chain) == 1:
             return (Part(replace(self.window(op), pool_avg_param=pattern(1 / prod(op.kernel)))),)
@@ -277,7 +273,6 @@ class AvgPoolKernel(PoolKernel[AvgPool]):
 
     @rule("Every window must count all its positions")
     def has_full_windows(self, op: AvgPool) -> bool:
-        assert isinstance(op, AvgPool)
         return all((op.counts(axis) == op.kernel[axis]).all() for axis in (0, 1))
 
 
@@ -293,14 +288,12 @@ class AddKernel(RunKernel[Add]):
         return list(op.operands)
 
     def parts(self, op: Add) -> Sequence[Part]:
-        assert isinstance(op, Add)
         run = Run(m=extent_of(op.operands[0]).c, actfunc=Activation.LEAKY_RELU, actfunc_param=HALF_ONE)
         if op.activation:
             run = replace(run, actfunc=ACTIVATIONS[op.activation], actfunc_param=0)
         return (Part(run, addend=op.operands[1]),)
 
     def joined(self, op: Add, part: Part, through: Value) -> Part | None:
-        assert isinstance(op, Add)
         run, (left, right) = part.run, op.operands
         computes = run.has_conv or run.pool_enable in (Pool.AVERAGE, Pool.UPSAMPLE)
         if part.addend is not None or not computes or run.pool_enable == Pool.MAX or run.actfunc or run.rectifi_en:

@@ -107,7 +107,6 @@ class ScaleKernel(PointwiseKernel[Scale]):
 
     @rule("Factors must belong to channels, axis 1", "axis")
     def is_per_channel(self, op: Scale) -> bool:
-        assert isinstance(op, Scale)
         return op.axis % len(op.input.shape) == 1
 
 
@@ -148,7 +147,6 @@ class PreluKernel(PointwiseKernel[Prelu]):
 
     @rule("Slopes must belong to channels, axis 1", "axis")
     def is_per_channel(self, op: Prelu) -> bool:
-        assert isinstance(op, Prelu)
         return op.axis % len(op.input.shape) == 1
 
 

@@ -21,13 +21,11 @@ class UpsampleKernel(RunKernel[Upsample]):
     ops = (Upsample,)
 
     def parts(self, op: Upsample) -> Sequence[Part]:
-        assert isinstance(op, Upsample)
         run = Run(m=extent_of(op.results[0]).c, pool_enable=Pool.UPSAMPLE)
         return (Part(run),) * (op.scale[0].bit_length() - 1)
 
     @rule("Both scales must be the same power of two, from 2 on", "scale")
     def doubles(self, op: Upsample) -> bool:
-        assert isinstance(op, Upsample)
         down, across = op.scale
         return down == across > 1 and down & (down - 1) == 0
 
@@ -38,7 +36,6 @@ class PadKernel(RunKernel[Pad]):
     ops = (Pad,)
 
     def parts(self, op: Pad) -> Sequence[Part]:
-        assert isinstance(op, Pad)
         top, bottom, left, right = op.pads[4:]
         run = Run(
             m=extent_of(op.results[0]).c,
@@ -50,7 +47,6 @@ class PadKernel(RunKernel[Pad]):
 
     @rule("Rows and columns of zeros can be added, nothing else")
     def adds_zeros(self, op: Pad) -> bool:
-        assert isinstance(op, Pad)
         return op.mode == "constant" and op.value == 0 and not any(op.pads[:4])
 
 
@@ -64,6 +60,5 @@ class LrnKernel(RunKernel[Lrn]):
 
     @rule("size must be 5, alpha 1e-4, beta 0.75 and k 1")
     def has_the_parameters(self, op: Lrn) -> bool:
-        assert isinstance(op, Lrn)
         given, wanted = (op.alpha, op.beta, op.k), (1e-4, 0.75, 1.0)
         return op.size == 5 and all(isclose(a, b, rel_tol=1e-6) for a, b in zip(given, wanted))

@@ -83,7 +83,7 @@ class DvBuild(BaseBuild):
         place = self.places.get(key)
         if place is None and isinstance(key, Value):
             place = self.places[root_of(key)]
-        assert place is not None
+        assert place is not None, "the plan has a place for each map"
         return Buf(MAPS, place.offset + sample * place.stride)
 
     def weighted(self, part: Part) -> Run:

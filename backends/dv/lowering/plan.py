@@ -78,7 +78,7 @@ def _concatenations(
         if isinstance(unit, Node):
             made.add(unit.result)
         elif isinstance(kernel_of(unit), ConcatKernel):
-            assert isinstance(unit, TensorOp)
+            assert isinstance(unit, TensorOp), "what is no run is an op"
             offset, copies = 0, False
             for index, operand in enumerate(unit.operands):
                 part, extent = root_of(operand), extent_of(operand)
@@ -119,7 +119,7 @@ def _places(
         for key, size, samples in _written(step):
             host, _ = outermost(key, hosts)
             if host is not key:
-                assert isinstance(host, Value)
+                assert isinstance(host, Value), "hosts are results of concatenations"
                 size = map_bytes(host) // samples
             use(host, position, size, samples)
     for value in outputs:

@@ -54,7 +54,7 @@ class Emitter:
 
     def _scan(self, step: RecipeStep, scan: Scan, source: Source, target: Words) -> None:
         """A command for each row."""
-        assert isinstance(source, Words)
+        assert isinstance(source, Words), "operands of it are words"
         before: int | None = None
         for row in scan.rows(target.shape[2]):
             here = self._rows(target, row, 1)
@@ -77,13 +77,13 @@ class Emitter:
             build.choose(target, sources)
             return
         (source,) = sources
-        assert isinstance(source, Words)
+        assert isinstance(source, Words), "operands of it are words"
         if unit.windowed:
             build.reduce(unit, target, source, window_geometry(step, source.shape, target.shape))
         elif unit is Unit.LOOKUP:
             build.lookup(target, source, step.table, step.terms)
         elif unit is Unit.SERIES:
-            assert not isinstance(step.table, OwnTable)
+            assert not isinstance(step.table, OwnTable), "own tables are looked up otherwise"
             build.series(target, source, step.table, step.terms)
         else:
             build.convert(unit, target, source)
@@ -93,7 +93,7 @@ class Emitter:
             self.build.assign(target, sources[0])
         elif step.unit is Unit.MAC:
             _, a, b = sources
-            assert isinstance(a, Words) and isinstance(b, Words)
+            assert isinstance(a, Words) and isinstance(b, Words), "operands of it are words"
             self.build.weigh(target, a, b, add=True)
         elif step.unit.tests:
             self.build.select(step.unit, target, sources[0], sources[1], step.chosen)

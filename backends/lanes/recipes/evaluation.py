@@ -90,7 +90,7 @@ class Evaluator:
             return arithmetic.nearest_exponent(_as_int(source))
         if isinstance(step.table, OwnTable):
             return step.table.entries(step.terms)[_as_int(source) & (step.terms - 1)]
-        assert isinstance(step.table, Table)  # what a program loads is known to its kernel alone
+        assert isinstance(step.table, Table), "what a program loads is known to its kernel alone"
         if step.unit is Unit.LOOKUP:
             return arithmetic.lookup(_as_int(source), step.table, step.terms)
         return arithmetic.series(_as_float(source), step.table, step.terms)

@@ -53,5 +53,5 @@ def _value(source: Operand, values: Sequence[Values]) -> Values:
     if isinstance(source, Immediate):
         number = np.array([source.bits], "<u4").view(np.float32)
         return number.astype(values[0].dtype)
-    assert not isinstance(source, Rows)  # of reductions and products of rows
+    assert not isinstance(source, Rows), "rows are of reductions and products"
     return values[source.number]

@@ -143,7 +143,7 @@ class Steps:
     ) -> RegisterPlace:
         """That of what `step`, which gives register `number`, adds to."""
         total = step.sources[0]
-        assert isinstance(total, Register)
+        assert isinstance(total, Register), "a total is made by a step"
         if total.number < self.inputs or last_use[total.number] != number:
             raise EncodingError(f"register {total.number} is an input or read again after something was added to it")
         return places[total.number - self.inputs]
@@ -205,7 +205,7 @@ class Steps:
 
     def _window_cycles(self, step: RecipeStep, shape: Shape) -> int:
         (source,) = step.sources
-        assert isinstance(source, Register)
+        assert isinstance(source, Register), "windows are of registers"
         before, after = shape, self.tile_shape(step, shape)
         if source.number >= self.inputs:
             before = self.tile_shape(self.steps[source.number - self.inputs], shape)

@@ -233,7 +233,7 @@ def _kernels(function: Function, target: Target, tiler: Tiler) -> Kernels:
 
     def kernel(op: Operation) -> DeviceKernel[Any]:
         found = target.kernel_for(op)
-        assert isinstance(found, DeviceKernel)
+        assert isinstance(found, DeviceKernel), "groups are of ops with kernels"
         return found
 
     def estimate(op: Operation) -> int:

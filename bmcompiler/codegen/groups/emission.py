@@ -61,7 +61,7 @@ def _store(build: Any, slot: Slot, moved: Moved) -> None:
 
 
 def _compute(build: Any, step: Step, copier: LocalCopier | None, moved: Moved) -> None:
-    assert step.work is not None
+    assert step.work is not None, "steps without work compute nothing"
     _copy(build, step.before, copier)
     inputs, outputs = ([slot.address for slot in slots] for slots in (step.inputs, step.outputs))
     if step.early:
@@ -81,5 +81,5 @@ def _portion(build: Any, step: Step, number: int) -> None:
 
 def _copy(build: Any, copies: Sequence[Copy], copier: LocalCopier | None) -> None:
     for copy in copies:
-        assert copier is not None
+        assert copier is not None, "copies are planned where the chip has a copier"
         copier.emit(build, copy.strided, copy.source.address, copy.target.address)

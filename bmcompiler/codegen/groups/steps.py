@@ -81,7 +81,7 @@ class Step:
 
     def portion(self, number: int) -> Portion:
         """A portion of its work."""
-        assert self.work is not None
+        assert self.work is not None, "portions are of steps with work"
         return self.work.portions[number]
 
     @property

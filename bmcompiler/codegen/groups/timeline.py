@@ -121,7 +121,7 @@ def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Til
 
 def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
     """When a step has computed that starts so, and when the bus is free."""
-    assert step.work is not None
+    assert step.work is not None, "steps without work compute nothing"
     if step.work.stream is not None:
         return step.work.stream.times(start, moving)
     outputs, scratch = [slot.address for slot in step.outputs], [area.address for area in step.scratch]

@@ -54,7 +54,7 @@ def modulo(node: Node, b: Builder) -> Value:
 @onnx_op("Mean")
 def mean(node: Node, b: Builder) -> Value:
     total = _folded("add")(node, b)
-    assert isinstance(total, Value)
+    assert isinstance(total, Value), "a sum is one value"
     if len(node) == 1:
         return total
     out: Value = b.div(total, b.weight(np.asarray(len(node), total.type.numpy), "count"))

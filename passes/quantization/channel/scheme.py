@@ -30,7 +30,7 @@ class Channels(Scales):
         """See `quantization.scheme.Scheme.start`."""
         self.stated = stated_formats(start.function)
         low = super().start(replace(start, exact=start.exact | set(self.stated)))
-        assert isinstance(low, ChannelLowering)
+        assert isinstance(low, ChannelLowering), "the scheme made it"
         low.state(self.stated)
         return low
 

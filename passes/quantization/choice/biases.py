@@ -69,7 +69,7 @@ def apply(module: Module, function: Function, shifts: Shifts) -> None:
         if shift is None:
             continue
         old: Value = op.operands[2]
-        assert old.op is not None  # a weight
+        assert old.op is not None, "weights are made by an op"
         bias = module.weights[old.op.attributes["key"]]
         key = module.weights.add(old.op.attributes["key"], (bias - shift.reshape(bias.shape)).astype(np.float32))
         new = make("weight", (), {"key": key}, [old.type], op.location)

@@ -95,7 +95,7 @@ class ScaleLowering(Layers):
     @staticmethod
     def _noted(value: Value) -> Value:
         """A value of an op that would be another one in other modes than low."""
-        assert value.op is not None
+        assert value.op is not None, "integer values are made by an op"
         value.op.attributes[MODE_NOTE] = LOW
         return value
 

@@ -71,7 +71,7 @@ class TwoTerms(Thresholds):
         except NoInt8Form:
             self.rollback(mark)
             return None
-        assert out.op is not None
+        assert out.op is not None, "the layer was just made"
         out.op.attributes[MODE_NOTE] = DOUBLE
         self.doubled.add(op)
         return out

@@ -50,7 +50,7 @@ class NotedOutside(Anywhere):
 
 def noted(memory: GlobalMemory) -> NotedOutside:
     """The global memory of a chip that takes notes."""
-    assert isinstance(memory, NotedOutside)
+    assert isinstance(memory, NotedOutside), "only memories that take notes are bound here"
     return memory
 
 

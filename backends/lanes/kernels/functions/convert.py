@@ -93,7 +93,7 @@ class QuantizeKernel(SlotKernel[Quantize]):
 def quantizing(rounding: str, type: TensorType) -> tuple[Any, ...]:
     """The recipe that makes integers of a type by the rounding "even" or "away", with its further arguments."""
     quant = type.quant
-    assert quant is not None  # the verifier's
+    assert quant is not None, "the verifier asks for a quantization"
     inverse = float(np.float32(1) / np.float32(quant.scale))
     return (_quantize_even if rounding == "even" else _quantize_away), type.dtype, inverse, quant.zero_point
 
@@ -127,7 +127,7 @@ class DequantizeKernel(SlotKernel[Dequantize]):
         made = root_of(op.x).op
         if item_bytes(op.x) == 2 and isinstance(made, Products) and made.mode in (HIGH, ASYMMETRIC):
             return None  # layers leave these a word each
-        assert op.x.type.quant is not None  # the op checks it
+        assert op.x.type.quant is not None, "the op checks that it is quantized"
         return floats_of_slots(self.machine, op.x, op.result, box, op.x.type.quant.scale)
 
     @rule("The operand must be i8, u8, i16 or u16")
@@ -136,7 +136,7 @@ class DequantizeKernel(SlotKernel[Dequantize]):
 
     def recipe(self, op: Dequantize) -> tuple[Any, ...]:
         quant = op.x.type.quant
-        assert quant is not None  # the op checks it
+        assert quant is not None, "the op checks that it is quantized"
         return _dequantize, op.x.dtype, float(np.float32(quant.scale)), quant.zero_point
 
 

@@ -81,12 +81,12 @@ class SelectedTiles(LocalKernel[TensorOp]):
 
     def grid(self, op: TensorOp) -> tuple[Axis, ...]:
         view = self.view(op)
-        assert view is not None  # `takes` looked
+        assert view is not None, "`takes` looked"
         return self.machine.elementwise_grid(view.result, item_bytes(op.result))
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
         view, chip, item = self.view(op), self.chip, item_bytes(op.result)
-        assert view is not None  # `takes` looked
+        assert view is not None, "`takes` looked"
         word, maps = chip.word_item(item), [view.rows[slice(*box[2])], view.columns[slice(*box[3])]]
         read: Box = (*box[:2], *map(_reach, maps))
         before, after = (chip.words_of(extents(part), item) for part in (read, box))

@@ -151,7 +151,7 @@ class ReductionKernel(LocalKernel[OpT]):
     def view(self, op: OpT) -> ReducedView:
         """How the operand is seen."""
         view = reduced_view(self.machine, op.operands[0].shape, self.axes(op))
-        assert view is not None  # has_view
+        assert view is not None, "`has_view` looked"
         return view
 
     def steps(self, op: OpT) -> Steps:

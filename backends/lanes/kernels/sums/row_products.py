@@ -138,7 +138,7 @@ class RowProductKernel(FloatProductKernel):
         result, biased = views[2], op.bias is not None
         _, rows, _, columns = result
         if biased:
-            assert op.bias is not None
+            assert op.bias is not None, "the caller asked for the bias"
             inputs.append(self._rows(op.bias, first, (1, min(rows, chip.lanes), 1, columns), 0, "nc"))
 
         def image(address: int, view: Shape, number: int) -> Words:

@@ -84,7 +84,7 @@ def work(
 ) -> TileWork:
     """One tile; placed: says where what its inputs hold lies."""
     axis = axis_of(kernel, op)
-    assert axis is not None
+    assert axis is not None, "`axis_of` found one"
     tile = _Tile(kernel, op, box, slide, axis)
     dims, sizes = extents(box), tile.sizes
 
@@ -300,7 +300,7 @@ def _combine(build: LaneBuild, unit: Unit, target: Words, one: Source, other: So
 def evaluate(kernel: FloatConvKernel, op: Convolution, x: Floats, weight: Floats, bias: Floats | None) -> Floats:
     """The op in the chip's arithmetic and order."""
     axis = axis_of(kernel, op)
-    assert axis is not None
+    assert axis is not None, "`axis_of` found one"
     arithmetic, window = kernel.machine.arithmetic_of(op.result.dtype), kernel.window(op)
     steps = {Unit.ADD: arithmetic.add, Unit.SUB: arithmetic.subtract}
     size, before = op.type.shape[axis], op.pads[2 * (axis - H)]

@@ -82,7 +82,7 @@ def _largest(ops: Operands, window: Window, kind: Kind) -> Step:
                 best = np.where(kind.floats.greater(best, tap), best, tap)
             else:
                 np.maximum(best, tap, out=best)
-        assert best is not None
+        assert best is not None, "a window has at least one tap"
         if kind.precision == Precision.FP32:
             best = kind.floats.settle(best)
         result.write(best if kind.is_float else saturated(best, dtype))

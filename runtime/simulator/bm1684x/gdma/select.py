@@ -112,7 +112,7 @@ def select_step(transfer: Transfer) -> Step:
     def run() -> None:
         marks = mask.read()
         chosen = source.read()[(flush(marks) if marks.dtype == np.float32 else marks) != 0]
-        assert target.view is not None
+        assert target.view is not None, "the target is one area"
         target.view[0, 0, 0, : chosen.size] = chosen
 
     return run
@@ -130,7 +130,7 @@ def nonzero_step(transfer: Transfer) -> Step:
 
     def run() -> None:
         found = np.flatnonzero(source.read()) + base
-        assert target.view is not None
+        assert target.view is not None, "the target is one area"
         target.view[0, 0, 0, : found.size] = found.astype(kind)
 
     return run
