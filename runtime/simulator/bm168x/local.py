@@ -24,7 +24,8 @@ def switched_on(lanes: int, lane_size: int) -> LaneMemory:
 
 
 def _copy(size: int) -> Bytes:
-    return np.frombuffer(mmap.mmap(_pattern(size).fileno(), size, access=mmap.ACCESS_COPY), np.uint8)
+    file = _pattern(size)  # held open until it is mapped: of two threads that make it at once, the cache keeps one file
+    return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY), np.uint8)
 
 
 @cache
