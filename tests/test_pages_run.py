@@ -46,7 +46,7 @@ PAGES: dict[str, Files] = {
     "docs/tutorial.md": tutorial_files,
     "examples/toy_chip/README.md": digit_files,
 }
-QUICK = {"docs/c_api.md", "docs/python.md", "docs/targets.md", "docs/tools.md", "examples/toy_chip/README.md"}
+QUICK = {"docs/python.md", "docs/targets.md", "docs/tools.md", "examples/toy_chip/README.md"}
 
 
 def pages() -> list[Path]:

@@ -151,7 +151,7 @@ def test_a_cluster_gives_the_same(task: Evaluation, digits: dict[str, np.ndarray
         assert same(over(task, digits, pool), alone)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_killed_worker_of_a_cluster_changes_no_result(tmp_path: Path, scheduler: str) -> None:
     (tmp_path / "4").touch()
     with open_pool(scheduler=scheduler) as pool:
