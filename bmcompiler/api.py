@@ -17,14 +17,14 @@ from typing import ParamSpec, TypeVar
 from bmcompiler import driver
 from bmcompiler.errors import BMError, UnknownOptionError
 from bmcompiler.ir import Module
-from bmcompiler.options import ModuleOptions, Options, Path_
+from bmcompiler.options import FLAGS, ModuleOptions, Options, Path_
 from bmcompiler.result import Result
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Request = TypeVar("Request", bound=ModuleOptions)
 
-_ARGUMENTS = {"calibration-table": "table", "calibration-method": "method"}
+_ARGUMENTS = {flag.removeprefix("--"): name for name, flag in FLAGS.items()}
 """Options of commands whose argument has another name."""
 _VALUES = r"(?: ((?:f32|b?f16|int8)(?: or (?:f32|b?f16|int8))*|always|never))?"
 

@@ -28,23 +28,19 @@ Check = _CheckWord | int
 """Whether a program is proven, or with how many samples."""
 _T = TypeVar("_T")
 
-_CHOICES: dict[str, tuple[str | int, ...]] = {
-    "opt": (0, 1, 2),
-    "method": ("kl", "max", "percentile", "mse"),
-    "io_dtype": ("float", "f32", "int8"),
-}
-_FLAGS = {"method": "--calibration-method", "table": "--calibration-table"}
+METHODS: tuple[Method, ...] = get_args(Method)
+IO_TYPES: tuple[IoType, ...] = get_args(IoType)
+LEVELS: tuple[Level, ...] = get_args(Level)
+_CHOICES: dict[str, tuple[str | int, ...]] = {"opt": LEVELS, "method": METHODS, "io_dtype": IO_TYPES}
+FLAGS = {"method": "--calibration-method", "table": "--calibration-table"}
 """Options of the commands that have another name than the field."""
 
 
 def as_level(value: int) -> Level:
     """An optimisation level. Raises UsageError for others than 0, 1 and 2."""
-    if value == 0:
-        return 0
-    if value == 1:
-        return 1
-    if value == 2:
-        return 2
+    for level in LEVELS:
+        if value == level:
+            return level
     raise UsageError(f"--opt must be 0, 1 or 2, got {value!r}")
 
 
@@ -129,7 +125,7 @@ class ModuleOptions:
         for name, known in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in known:
-                flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+                flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
                 raise UsageError(f"{flag} must be {', '.join(map(str, known[:-1]))} or {known[-1]}, got {value!r}")
         self.check = as_check(self.check)
         if self.io_dtype == "f32":  # one word in model files

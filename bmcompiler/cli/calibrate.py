@@ -10,6 +10,7 @@ import click
 from bmcompiler.cli.common import command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 from bmcompiler.cli.workers import worker_options
+from bmcompiler.options import METHODS
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -38,7 +39,7 @@ plain text, one tensor and threshold per line.
     "--method",
     "--calibration-method",
     "method",
-    type=click.Choice(["kl", "max", "percentile", "mse"]),
+    type=click.Choice(METHODS),
     default="kl",
     show_default=True,
     help="How a threshold is chosen from the magnitudes seen.",

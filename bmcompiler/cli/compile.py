@@ -13,6 +13,7 @@ from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 from bmcompiler.cli.plugin_option import list_plugins_option
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 from bmcompiler.cli.workers import worker_options
+from bmcompiler.options import FLAGS, IO_TYPES, LEVELS, METHODS
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -52,10 +53,8 @@ class _TargetOption(click.Option):
 @click.option("--data", type=click.Path(path_type=Path), help="Calibration samples: .npz, .npy or a folder.")
 @image_options
 @limit_option
-@click.option("--calibration-table", "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")
-@click.option(
-    "--calibration-method", "method", type=click.Choice(["kl", "max", "percentile", "mse"]), help="How --data is used."
-)
+@click.option(FLAGS["table"], "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")
+@click.option(FLAGS["method"], "method", type=click.Choice(METHODS), help="How --data is used.")
 @click.option(
     "--quant-table",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -63,7 +62,7 @@ class _TargetOption(click.Option):
 )
 @click.option(
     "--io-dtype",
-    type=click.Choice(["float", "f32", "int8"]),
+    type=click.Choice(IO_TYPES),
     help="Inputs and outputs of an int8 net; f32 is float [default: float] (targets with real scales).",
 )
 @click.option(
@@ -82,7 +81,11 @@ class _TargetOption(click.Option):
 @worker_options
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
 @click.option(
-    "--opt", type=click.IntRange(0, 2), default=2, show_default=True, help="0: serial; 1: transfers overlap; 2: all."
+    "--opt",
+    type=click.IntRange(LEVELS[0], LEVELS[-1]),
+    default=LEVELS[-1],
+    show_default=True,
+    help="0: serial; 1: transfers overlap; 2: all.",
 )
 @click.option("--pipeline", help="Passes to run instead of the target's; --pipeline help lists and explains them.")
 @click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after a pass, to stderr.")

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 LEVELS = 128
 """Magnitudes that int8 can tell apart."""
-METHODS = ("kl", "max", "percentile", "mse")
 _CANDIDATES = 512
 _CHUNK = 1 << 16
 # A KL divergence between sparse histograms measures luck: a bin must hold this many values on average to count.
@@ -105,7 +104,7 @@ class Histogram:
 
 
 def threshold(histogram: Histogram, method: str, percentile: float = 99.99) -> float:
-    """The magnitude that should map to 128, by one of `METHODS`; 0 when all values were 0.
+    """The magnitude that should map to 128, by one of `options.METHODS`; 0 when all values were 0.
 
     `percentile`, 0..100: the share of all values that `method="percentile"` must represent without saturation.
     """

@@ -12,10 +12,11 @@ from bmcompiler.errors import CalibrationError, UsageError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INPUT_THRESHOLDS, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, is_weight
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.options import METHODS
 from bmcompiler.passes.importing.absorb_qdq import stated
 from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passmanager import Pass, PassContext, PassResult
-from bmcompiler.quant.histogram import LEVELS, METHODS
+from bmcompiler.quant.histogram import LEVELS
 
 if TYPE_CHECKING:
     from bmcompiler.quant.table import CalibrationTable

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bmcompiler.quant.histogram import LEVELS, METHODS, Histogram, threshold
+from bmcompiler.options import METHODS
+from bmcompiler.quant.histogram import LEVELS, Histogram, threshold
 
 RANDOM = np.random.default_rng(0)
 NORMAL = RANDOM.normal(size=200_000).astype(np.float32)
