@@ -125,6 +125,28 @@ def test_recurrent_layers_with_lengths_and_initial_states(op: str, gates: int, d
     agree(model, feeds, 1e-4)
 
 
+@pytest.mark.parametrize(
+    ("op", "gates", "activations", "alphas", "betas"),
+    [
+        ("RNN", 1, ["LeakyRelu"], [0.3], []),
+        ("RNN", 1, ["ScaledTanh"], [0.7], [0.9]),
+        ("GRU", 3, ["HardSigmoid", "Softsign"], [0.3], [0.4]),
+        ("LSTM", 4, ["Sigmoid", "Affine", "Elu"], [0.4, 0.6], [0.1]),
+    ],
+)
+def test_recurrent_layers_take_other_functions(
+    op: str, gates: int, activations: list[str], alphas: list[float], betas: list[float]
+) -> None:
+    """Numbers are listed for the functions that have them alone."""
+    given = {"activation_alpha": alphas, "activation_beta": betas}
+    attributes = {"hidden_size": 4, "activations": activations} | {
+        name: value for name, value in given.items() if value
+    }
+    inputs = [real(5, 3, 2), real(1, gates * 4, 2), real(1, gates * 4, 4)]
+    model, feeds = op_model(op, inputs, [1, 2], attributes, outputs=2)
+    agree(model, feeds, 1e-4)
+
+
 def test_indices_of_maxima_lead_back_through_unpooling() -> None:
     model, feeds = op_model("MaxPool", [IMAGE], [], {"kernel_shape": [2, 2], "strides": [2, 2]}, outputs=2)
     agree(model, feeds)
