@@ -23,7 +23,8 @@ FACTS = {
     "bm1880": ("backends/bm1880/isa.py", "backends/bm1880/chip.py"),
     "bm1684": ("backends/bm1684/isa.py", "backends/bm1684/chip.py"),
     "bm1684x": ("backends/bm1684x/isa.py", "backends/bm1684x/codes.py", "backends/bm1684x/chip.py",
-                "backends/bm1684x/tpukernel/control.py", "backends/bm1684x/tpukernel/types.py"),
+                "backends/bm1684x/tpukernel/arguments.py", "backends/bm1684x/tpukernel/control.py",
+                "backends/bm1684x/tpukernel/types.py"),
     "dv700": ("backends/dv/chip.py", "backends/dv/formats/*.py"),
 }  # fmt: skip
 

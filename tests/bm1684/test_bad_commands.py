@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bmcompiler.backends.bm1684.build import CommandBuilder
-from bmcompiler.backends.bm1684.chip import local_address
+from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
@@ -60,3 +60,10 @@ def test_every_pair_of_task_and_operation_binds_or_is_refused(memories: Memories
             assert str(error).startswith("group 0, TIU command 0: ")
             refused += 1
     assert refused >= _NO_UNIT + 1 - len(Eu)
+
+
+def test_a_table_may_end_where_its_memory_ends(memories: Memories) -> None:
+    assert memories.table(CHIP.l2_size - 4 * 256, 256).size == 256
+    for offset in (-4, CHIP.l2_size - 4 * 255):
+        with pytest.raises(SimulatorError, match="does not lie in L2"):
+            memories.table(offset, 256)

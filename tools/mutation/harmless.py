@@ -24,6 +24,7 @@ HARMLESS: dict[str, str] = {
     "runtime.simulator.bm1684x.cube.requant:59587b63dc03": "only the check of the precision is wanted, not the type",
     "runtime.simulator.bm1684x.vector.access:25d9c9a76b98": "copies where no copy is needed, with the same numbers",
     "runtime.simulator.dv.cost:c7fb91cc294c": "a profile whose multipliers are no whole blocks is refused before",
+    "runtime.simulator.races:ddcf0de97f3f": "pairs compared at once, which decides what fits memory and no conflict",
     "runtime.simulator.sections:665bec63ce15": "one block concatenated with nothing is that block",
     "runtime.simulator.trace:c1db27cf764e": "the name of a process belongs to no track",
 }
