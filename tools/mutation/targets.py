@@ -104,7 +104,7 @@ GROUPS = (
             "passes/precision/quantize.py",
             "passes/quantization/*.py",
             "passes/support/decompositions/*.py",
-            *(f"passes/quantization/{part}/*.py" for part in ("rules", "scale", "shift", "channel")),
+            *(f"passes/quantization/{part}/*.py" for part in ("conversions", "scale", "shift", "channel")),
         ),
         (
             "tests/quant",
