@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1684.chip import CHIP
-from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner, ProgramPlace
-from bmcompiler.runtime.simulator.bm1684.gdma import Relocation
+from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner
 from bmcompiler.runtime.simulator.bm1684.memory import Memories, local_memory
 from bmcompiler.runtime.simulator.bm1684.plan import compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
+from bmcompiler.runtime.simulator.relocation import Relocation
 
 
 class Bm1684Device(Bm168xDevice):
@@ -19,7 +19,6 @@ class Bm1684Device(Bm168xDevice):
     def local_memory(self) -> LaneMemory:
         return local_memory(poisoned=True)
 
-    def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
+    def planner(self, memory: GlobalMemory, local: LaneMemory, relocation: Relocation) -> Planner:
         memories = Memories(memory, local=local)
-        relocation = Relocation(place.neuron_start, place.coefficients, place.neuron)
         return lambda groups: compile_plan(groups, memories, relocation, fast=self.fast).run

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.static_tables import static_memory
-from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner, ProgramPlace
-from bmcompiler.runtime.simulator.bm1684x import Memories, Relocation, compile_plan
+from bmcompiler.runtime.bm168x_device import Bm168xDevice, Planner
+from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.memories import local_memory
 from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
+from bmcompiler.runtime.simulator.relocation import Relocation
 
 
 class Bm1684xDevice(Bm168xDevice):
@@ -19,8 +20,7 @@ class Bm1684xDevice(Bm168xDevice):
     def local_memory(self) -> LaneMemory:
         return local_memory(poisoned=True)
 
-    def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
+    def planner(self, memory: GlobalMemory, local: LaneMemory, relocation: Relocation) -> Planner:
         memories = Memories(memory, local=local)
         memories.static[...] = static_memory()
-        relocation = Relocation(place.neuron_start, place.coefficients, place.neuron)
         return lambda groups: compile_plan(groups, memories, relocation, fast=self.fast).run

@@ -4,43 +4,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from bmcompiler.bmodel import BModel
+from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.bmodel.bm168x import (
+    BASIC,
     IMAGES_PER_WORD,
+    IO_ALONE,
     Bm168xModel,
+    Bm168xNet,
     Bm168xStage,
     Bm168xTensor,
     CommandGroup,
     CpuSubnet,
     TpuSubnet,
+    mode_name,
     tensor_info,
 )
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import SimulatorError, UnsupportedError
+from bmcompiler.runtime.bm168x_memory import Bm168xMemory, DeviceBlock, LoadedNet, host_block
 from bmcompiler.runtime.devices import Array, Device, LoadedProgram
-from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
+from bmcompiler.runtime.simulated import Areas, Bytes, SimulatedProgram, Step, mapped
+from bmcompiler.runtime.simulator.bm168x.commands import stage_relocation
 from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
+from bmcompiler.runtime.simulator.relocation import Relocation
 
 Planner = Callable[[Sequence[CommandGroup]], Step]
 """Makes of the groups of a subnet what runs them."""
-
-
-@dataclass(frozen=True)
-class ProgramPlace:
-    """Where a program lies in simulated memory.
-
-    Attributes:
-        neuron_start: compiled address of the neuron memory.
-        coefficients, neuron: what is added to compiled addresses of both areas.
-    """
-
-    neuron_start: int
-    coefficients: int
-    neuron: int
 
 
 class Bm168xDevice(Device):
@@ -63,38 +55,58 @@ class Bm168xDevice(Device):
         """Local memory of a chip just switched on: programs of the vendor's compiler may read it unwritten."""
 
     @abstractmethod
-    def planner(self, memory: GlobalMemory, local: LaneMemory, place: ProgramPlace) -> Planner:
-        """These memories, as what decodes groups for it."""
+    def planner(self, memory: GlobalMemory, local: LaneMemory, relocation: Relocation) -> Planner:
+        """A memories with these memories, as what decodes groups for it."""
+
+    def memory(self, allocate: Callable[[int], DeviceBlock] = host_block) -> Bm168xMemory:
+        """Memory that models may be loaded into; `allocate` gives zeroed bytes of it."""
+        return Bm168xMemory(self.local_memory(), allocate)
 
     def load(self, model: BModel) -> list[LoadedProgram]:
+        return [*self.load_into(model, self.memory())]
+
+    def load_into(self, model: BModel, memory: Bm168xMemory) -> list[Bm168xProgram]:
+        """As `load`, with memory that other models may share."""
         if not isinstance(model, Bm168xModel) or model.target != self.chip:
             raise UnsupportedError(f"a {self.chip} device cannot run models for {model.target}")
-        chip = SharedChip(self.local_memory())
-        return [Bm168xProgram(self, stage, chip) for _, stage in model.all_stages()]
+        neuron_size = max(stage.ctx_size for _, stage in model.all_stages())
+        programs: list[Bm168xProgram] = []
+        for net in model.nets:
+            own = LoadedNet(memory, neuron_size, max(stage.io_size for stage in net.stages))
+            programs += (Bm168xProgram(self, net, stage, own) for stage in net.stages)
+        return programs
 
 
 class Bm168xProgram(SimulatedProgram[LaneMemory]):
     """One stage of a net, bound to the memories of its chip."""
 
-    def __init__(self, device: Bm168xDevice, stage: Bm168xStage, chip: SharedChip[LaneMemory]) -> None:
+    def __init__(self, device: Bm168xDevice, net: Bm168xNet, stage: Bm168xStage, memory: LoadedNet) -> None:
         inputs, outputs = ([tensor_info(one, stage) for one in each] for each in (stage.inputs, stage.outputs))
-        super().__init__(chip, inputs, outputs, stage.ctx_size, stage.coefficients)
-        self._device, self._stage = device, stage
+        super().__init__(memory.shared, inputs, outputs, stage.ctx_size, stage.coefficients)
+        self._device, self._net, self._stage, self._memory = device, net, stage, memory
+
+    def allocated(self) -> Areas:
+        # A program reaches no further than its own stage says.
+        return Areas(self._memory.neuron.data[: self._stage.ctx_size], self._memory.io.data[: self._stage.io_size])
+
+    def address(self, info: TensorInfo) -> int:
+        """Address in device memory of one of `inputs` or `outputs`."""
+        return (self._memory.io if info.kept else self._memory.neuron).address + info.offset
 
     def packed(self, index: int, value: Array) -> Array:
         return _packed(self._stage.inputs[index], value)
 
     def unpacked(self, index: int, data: Bytes) -> Array:
-        return _unpacked(self._stage.outputs[index], data)
+        return _unpacked(self._stage.outputs[index], data.view(self.outputs[index].stored))
 
     def output_bytes(self, index: int) -> int:
         return self._stage.outputs[index].size
 
     def prepare(self, neuron: Bytes) -> list[Step]:
         stage = self._stage
-        memory, first, base = self.mapped(neuron, self._device.first_address)
-        place = ProgramPlace(stage.ctx_address, first - stage.coeff_address, base - stage.ctx_address)
-        plan = self._device.planner(memory, self.chip.local, place)
+        self._refuse_unknown_addresses()
+        memory, places = mapped(self._device.first_address, self.coefficients, self.areas.io, neuron)
+        plan = self._device.planner(memory, self.chip.local, stage_relocation(stage, *places))
         steps: list[Step] = []
         for subnet in stage.subnets:
             if isinstance(subnet, CpuSubnet) and not subnet.custom:
@@ -106,12 +118,23 @@ class Bm168xProgram(SimulatedProgram[LaneMemory]):
                 steps.append(bind_segment(bytes(subnet.parameters), neuron, self.coefficients))
             elif subnet.dynamic:
                 raise SimulatorError(
-                    "a subnet is dynamic: its commands are made by the firmware, which is not simulated",
-                    remedy="compile the network without dynamic subnets",
+                    f"subnet {subnet.id} of net '{self._net.name}' is dynamic: its commands are made by the firmware, "
+                    "which is not simulated",
+                    remedy="compile it without dynamic subnets, or run what comes before them: bmnet-tool static",
                 )
             else:
                 steps.append(plan(subnet.groups))
         return steps
+
+    def _refuse_unknown_addresses(self) -> None:
+        for info, tensor in zip((*self.inputs, *self.outputs), (*self._stage.inputs, *self._stage.outputs)):
+            start = self._stage.io_address if info.kept else self._stage.ctx_address
+            if self._net.address_mode not in (BASIC, IO_ALONE) and tensor.address != start + info.offset:
+                raise UnsupportedError(
+                    f"tensor '{info.name}' of net '{self._net.name}' lies outside neuron and io memory: addresses of "
+                    f"the mode {mode_name(self._net.address_mode)} are not known",
+                    remedy="compile it with the address mode basic or io_alone",
+                )
 
 
 def _packed(tensor: Bm168xTensor, value: Array) -> Bytes:
@@ -126,10 +149,9 @@ def _packed(tensor: Bm168xTensor, value: Array) -> Bytes:
     return words.reshape(-1).view(np.uint8)
 
 
-def _unpacked(tensor: Bm168xTensor, data: Bytes) -> Array:
+def _unpacked(tensor: Bm168xTensor, values: Array) -> Array:
     """The way back of `_packed`, as a new array."""
     images = IMAGES_PER_WORD[tensor.store_mode]
-    values = data.view(tensor.dtype)
     if images == 1:
         return values.copy().reshape(tensor.shape)
     words = values.reshape(-1, int(np.prod(tensor.shape[1:])), images)

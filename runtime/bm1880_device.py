@@ -6,7 +6,7 @@ from bmcompiler.bmodel import BModel, Buffer
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.runtime.devices import Device, LoadedProgram
-from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
+from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step, mapped
 from bmcompiler.runtime.simulator.bm1880.memory import LocalMemory, Memories
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 
@@ -35,6 +35,6 @@ class Bm1880Program(SimulatedProgram[LocalMemory]):
         self._cmdbuf = command.cmdbuf
 
     def prepare(self, neuron: Bytes) -> list[Step]:
-        memory, weight_base, neuron_base = self.mapped(neuron, FIRST_ADDRESS)
+        memory, (weight_base, neuron_base) = mapped(FIRST_ADDRESS, self.coefficients, neuron)
         plan = compile_plan(self._cmdbuf, Memories(memory, self.chip.local), neuron_base, weight_base)
         return [plan.run]

@@ -27,13 +27,18 @@ class LoadedProgram(ABC):
     outputs: tuple[TensorInfo, ...]
 
     @abstractmethod
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[Array | None]) -> list[Array]:
         """Execute once.
 
-        Args: inputs: device values in the order of `inputs`, of their exact shapes and dtypes.
+        Args: inputs: device values in the order of `inputs`, of their exact shapes and `stored` types; None where the
+            tensor is kept and stays as it is.
         Returns: new arrays of device values in the order of `outputs`.
         Raises: SimulatorError naming the command that fails.
         """
+
+    def memory(self, info: TensorInfo) -> Array:
+        """The memory of one of `inputs` or `outputs` that is kept: device values, which may be written between runs."""
+        raise UnsupportedError(f"tensor '{info.name}' has no memory of its own")
 
 
 class Device(ABC):

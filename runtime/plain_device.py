@@ -15,7 +15,7 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.instructions.isa import Format
 from bmcompiler.plugins.registry import plugin_code
 from bmcompiler.runtime.devices import Device, LoadedProgram
-from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
+from bmcompiler.runtime.simulated import PAGE, Bytes, SharedChip, SimulatedProgram, Step, mapped
 from bmcompiler.runtime.simulator.memories import Fields, Memories
 from bmcompiler.runtime.simulator.memory import LaneMemory
 from bmcompiler.runtime.simulator.plain import command_errors, decoded
@@ -51,7 +51,7 @@ class _Run(SimulatedProgram[LaneMemory]):
 
     def prepare(self, neuron: Bytes) -> list[Step]:
         device = self._device
-        memory, constants, base = self.mapped(neuron)
+        memory, (constants, base) = mapped(PAGE, self.coefficients, neuron)
         memories = Memories(device.chip, self.chip.local, memory, base, constants)
         steps: list[Step] = []
         for part in self._parts:

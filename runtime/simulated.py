@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,17 @@ class SharedChip(Generic[M]):
         self.local, self.lock = local, Lock()
 
 
+class Areas(NamedTuple):
+    """Memory that tensors of a program lie in: activation (neuron) memory, and io memory, which keeps what it has."""
+
+    neuron: Bytes
+    io: Bytes
+
+    def of(self, info: TensorInfo, size: int) -> Bytes:
+        """`size` bytes from where a tensor begins."""
+        return (self.io if info.kept else self.neuron)[info.offset : info.offset + size]
+
+
 class SimulatedProgram(LoadedProgram, Generic[M]):
     """A program with memory of its own, which is allocated, and its commands decoded, at the first run.
 
@@ -48,7 +59,8 @@ class SimulatedProgram(LoadedProgram, Generic[M]):
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.chip, self.neuron_size = chip, neuron_size
         self.coefficients: Bytes = np.frombuffer(coefficients, np.uint8)
-        self._ready: tuple[Sequence[Step], Bytes] | None = None
+        self._areas: Areas | None = None
+        self._steps: Sequence[Step] | None = None
 
     # -- what a chip defines -------------------------------------------------------------------------------------------
     @abstractmethod
@@ -58,46 +70,66 @@ class SimulatedProgram(LoadedProgram, Generic[M]):
         CPU subnets are bound with `codegen.cpu_segment.bind_segment`. Raises BMError.
         """
 
+    def allocated(self) -> Areas:
+        """Memory for the tensors, asked for once. Raises RuntimeUseError when there is too little."""
+        return Areas(zeros(self.neuron_size), zeros(0))
+
     def packed(self, index: int, value: Array) -> Array:
         """Input number `index` as it lies in device memory, contiguous."""
         return np.ascontiguousarray(value)
 
     def unpacked(self, index: int, data: Bytes) -> Array:
         """Output number `index` from its bytes in device memory, as a new array."""
-        return data.copy().view(self.outputs[index].dtype).reshape(self.outputs[index].shape)
+        return data.copy().view(self.outputs[index].stored).reshape(self.outputs[index].shape)
 
     def output_bytes(self, index: int) -> int:
         """Bytes of an output in device memory."""
         return self.outputs[index].size
 
     # -- what it gets for that -----------------------------------------------------------------------------------------
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    @property
+    def areas(self) -> Areas:
+        """Memory of the tensors, allocated when it is first used."""
+        if self._areas is None:
+            self._areas = self.allocated()
+        return self._areas
+
+    def run(self, inputs: Sequence[Array | None]) -> list[Array]:
         with self.chip.lock:
-            if self._ready is None:
-                neuron = self._allocated()
-                self._ready = self.prepare(neuron), neuron
-            steps, neuron = self._ready
+            areas = self.areas
+            if self._steps is None:
+                self._steps = self.prepare(areas.neuron)
             for index, (info, value) in enumerate(zip(self.inputs, inputs)):
-                data = self.packed(index, value).reshape(-1).view(np.uint8)
-                neuron[info.offset : info.offset + data.size] = data
-            for step in steps:
+                if value is not None:
+                    data = self.packed(index, value).reshape(-1).view(np.uint8)
+                    areas.of(info, data.size)[...] = data
+            for step in self._steps:
                 step()
             return [
-                self.unpacked(index, neuron[info.offset : info.offset + self.output_bytes(index)])
+                self.unpacked(index, areas.of(info, self.output_bytes(index)))
                 for index, info in enumerate(self.outputs)
             ]
 
-    def _allocated(self) -> Bytes:
-        try:
-            return np.zeros(self.neuron_size, np.uint8)
-        except MemoryError as error:
-            reason = f"the program needs {self.neuron_size} bytes of activation memory, more than this host has"
-            raise RuntimeUseError(reason) from error
+    def memory(self, info: TensorInfo) -> Array:
+        with self.chip.lock:
+            return self.areas.of(info, info.size).view(info.stored).reshape(info.shape)
 
-    def mapped(self, neuron: Bytes, first: int = PAGE) -> tuple[GlobalMemory, int, int]:
-        """(global memory, address of the coefficients, address of `neuron`), side by side from `first` on."""
-        memory = GlobalMemory()
-        base = first + align_up(self.coefficients.size, PAGE)
-        memory.map(first, self.coefficients)
-        memory.map(base, neuron)
-        return memory, first, base
+
+def zeros(size: int) -> Bytes:
+    """Activation memory. Raises RuntimeUseError when this host has not as much."""
+    try:
+        return np.zeros(size, np.uint8)
+    except MemoryError as error:
+        reason = f"the program needs {size} bytes of activation memory, more than this host has"
+        raise RuntimeUseError(reason) from error
+
+
+def mapped(first: int, *arrays: Bytes) -> tuple[GlobalMemory, list[int]]:
+    """Global memory with arrays side by side from `first` on, each in pages of its own, and their addresses."""
+    memory = GlobalMemory()
+    addresses: list[int] = []
+    for array in arrays:
+        memory.map(first, array)
+        addresses.append(first)
+        first += align_up(array.size, PAGE)
+    return memory, addresses

@@ -42,7 +42,7 @@ MAY_NAME_CHIPS = (
     "frontends/bmlang/*.py",  # a vendor's language, whose rules are those of two chips
 )
 CHIP_NAME = re.compile(r"bm1[68]|sophon|\bdv_?\d|\btoy\b", re.IGNORECASE)
-CITATION = re.compile(r"\b(bm\d+x?(-recipes|-cube|-vector)?|dv)\.md")
+CITATION = re.compile(r"\b(bm\d+x?(-recipes|-cube|-vector|-llm)?|dv)\.md")
 HEAVY = ("numpy", "onnx", "google.protobuf", "networkx", "flatbuffers")
 
 

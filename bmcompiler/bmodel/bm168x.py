@@ -24,6 +24,9 @@ _OURS = "bmcompiler "
 FIRST_ADDRESS = 0x1_0510_0000  # first address a compiler may assign (bm1684.md 1.1)
 ADDRESS_SPACE = 1 << 40  # width of an address in a GDMA command
 STORE_MODES = ("1N", "2N", "4N")
+# Where inputs and outputs of a net lie, by its number in the file: bm1684x.md 5.
+ADDRESS_MODES = ("basic", "io_alone", "io_tag", "io_tag_fuse", "io_reloc", "in_reuse")
+BASIC, IO_ALONE = 0, 1
 IMAGES_PER_WORD = (1, 2, 4)  # by store mode
 _COMMANDS = ("binary_bdc", "binary_gdma")
 # Element types by their number in the file (bm1684.md 10.2; vendor-cli.md 7.3).
@@ -131,7 +134,9 @@ class Bm168xStage:
     """The program of a net for one set of input shapes.
 
     Attributes:
-        ctx_address, ctx_size: neuron memory as the compiler assigned it.
+        ctx_address, ctx_size: neuron memory as the compiler assigned it; all nets of a user share one.
+        io_address, io_size: the io memory of a net with the address mode IO_ALONE, one for all stages of the net. It
+            holds their inputs and outputs and keeps them between runs (bm1684x-llm.md 4).
         coeff_address, coefficients: weights and where they go; b"" when there are none.
         cpu_mem_size: elements of host memory that CPU subnets need.
         layers: which commands belong to which layer (`bmcompiler.bmodel.layers`), as text; b"" = not said.
@@ -146,6 +151,8 @@ class Bm168xStage:
     coeff_address: int = FIRST_ADDRESS
     coefficients: Buffer = b""
     locations: list[Location] = field(default_factory=list)
+    io_address: int = 0
+    io_size: int = 0
     cpu_mem_size: int = 0
     layers: bytes = b""
     intermediate: Buffer = b""
@@ -159,10 +166,11 @@ class Bm168xStage:
 
 @dataclass
 class Bm168xNet:
-    """A network: one stage per set of input shapes."""
+    """A network: one stage per set of input shapes. `address_mode` is a number of `ADDRESS_MODES`."""
 
     name: str
     stages: list[Bm168xStage]
+    address_mode: int = BASIC
     source: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -267,6 +275,12 @@ class Bm168xModel(BModel):
                 )
             for net in model.nets:
                 known = nets.setdefault(name or net.name, replace(net, name=name or net.name, stages=[]))
+                if known.address_mode != net.address_mode:
+                    raise UnsupportedError(
+                        f"stages of net {known.name!r} have the address modes {known.address_mode} and "
+                        f"{net.address_mode}, which a net has one of",
+                        remedy="give the nets different names",
+                    )
                 known.stages.extend(net.stages)
         for net in nets.values():
             _refuse_equal_shapes(net)
@@ -300,7 +314,14 @@ def _summary(chip: str, net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage
         lines,
         4 * stage.cpu_mem_size,
         dynamic,
+        stage.io_size,
+        mode_name(net.address_mode),
     )
+
+
+def mode_name(mode: int) -> str:
+    """An address mode as tools say it."""
+    return ADDRESS_MODES[mode] if 0 <= mode < len(ADDRESS_MODES) else f"{mode}, which is not known"
 
 
 def _instruction_bytes(subnet: TpuSubnet) -> int:
@@ -310,16 +331,18 @@ def _instruction_bytes(subnet: TpuSubnet) -> int:
 
 
 def tensor_info(tensor: Bm168xTensor, stage: Bm168xStage) -> TensorInfo:
-    """A boundary tensor as sessions see it: its offset counts from the start of neuron memory."""
+    """A boundary tensor as sessions see it: its offset counts from the start of neuron memory, or of io memory."""
     inside = stage.ctx_address <= tensor.address < stage.ctx_address + stage.ctx_size
+    kept = stage.io_address <= tensor.address < stage.io_address + stage.io_size
     return TensorInfo(
         tensor.name,
         tensor.shape,
         FORMAT_OF[tensor.dtype],
-        tensor.address - stage.ctx_address if inside else 0,
+        tensor.address - (stage.io_address if kept else stage.ctx_address) if inside or kept else 0,
         scale=tensor.scale,
         zero_point=tensor.zero_point,
         layout=STORE_MODES[tensor.store_mode] if tensor.store_mode else "",
+        kept=kept,
     )
 
 

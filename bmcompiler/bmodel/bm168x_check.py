@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from bmcompiler.bmodel.bm168x import (
     ADDRESS_SPACE,
+    BASIC,
     DAMAGED,
     DTYPES,
+    IO_ALONE,
     STORE_MODES,
     Bm168xModel,
     Bm168xNet,
@@ -58,6 +61,11 @@ def _check_stage(where: str, model: Bm168xModel, net: Bm168xNet, stage: Bm168xSt
         0 <= stage.ctx_address <= end <= ADDRESS_SPACE,
         f"{where} asks for neuron memory from {stage.ctx_address:#x} to {end:#x}, addresses have 40 bits",
     )
+    end = stage.io_address + stage.io_size
+    _require(
+        0 <= stage.io_address <= end <= ADDRESS_SPACE,
+        f"{where} asks for io memory from {stage.io_address:#x} to {end:#x}, addresses have 40 bits",
+    )
     end = stage.coeff_address + len(stage.coefficients)
     _require(
         stage.coeff_address >= 0 and end <= ADDRESS_SPACE,
@@ -66,22 +74,27 @@ def _check_stage(where: str, model: Bm168xModel, net: Bm168xNet, stage: Bm168xSt
     _require(0 <= stage.cpu_mem_size < 1 << 32, f"{where} asks for {stage.cpu_mem_size} elements of host memory")
     _require(bool(stage.inputs), f"{where} has no input")
     _require(bool(stage.outputs), f"{where} has no output")
-    # Only in address mode 0 do inputs and outputs lie in neuron memory; the other modes are of later chips.
-    plain = net.source.get("addr_mode", 0) == 0 and model.chip in STREAM_STEP
+    # What addresses of the other modes mean is not known here: they are kept as they are.
+    areas = {
+        BASIC: [("neuron", stage.ctx_address, stage.ctx_size)],
+        IO_ALONE: [("io", stage.io_address, stage.io_size), ("neuron", stage.ctx_address, stage.ctx_size)],
+    }.get(net.address_mode if model.chip in STREAM_STEP else -1)
     for kind, tensors in (("input", stage.inputs), ("output", stage.outputs)):
         for number, tensor in enumerate(tensors):
             place = f"{where}, {kind} {number}"
             _check_tensor(place, tensor)
-            if plain and tensor.memory != _HOST:
-                _check_place(place, tensor, stage)
+            if areas and tensor.memory != _HOST:
+                _check_place(place, tensor, areas)
     _check_subnets(where, model.chip, stage)
 
 
-def _check_place(where: str, tensor: Bm168xTensor, stage: Bm168xStage) -> None:
-    start = tensor.address - stage.ctx_address
+def _check_place(where: str, tensor: Bm168xTensor, areas: Sequence[tuple[str, int, int]]) -> None:
+    """`areas`: (name, first address, bytes) of what may hold the tensor."""
+    name, first, size = areas[0]
+    start = tensor.address - first
     _require(
-        start >= 0 and start + tensor.size <= stage.ctx_size,
-        f"{where} lies outside the neuron memory (bytes {start} to {start + tensor.size} of {stage.ctx_size})",
+        any(begin <= tensor.address and tensor.address + tensor.size <= begin + room for _, begin, room in areas),
+        f"{where} lies outside the {name} memory (bytes {start} to {start + tensor.size} of {size})",
     )
 
 

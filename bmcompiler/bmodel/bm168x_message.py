@@ -93,7 +93,8 @@ class _Decoder:
     def _net(self, net: Values) -> Bm168xNet:
         name = net.pop("name")
         stages = net.pop("parameter", [])
-        return Bm168xNet(name, [self._stage(f"net {name!r}, stage {n}", stage) for n, stage in enumerate(stages)], net)
+        made = [self._stage(f"net {name!r}, stage {n}", stage) for n, stage in enumerate(stages)]
+        return Bm168xNet(name, made, net.pop("addr_mode", 0), net)
 
     def _stage(self, where: str, stage: Values) -> Bm168xStage:
         known_inputs = frozenset(tensor["name"] for tensor in stage["input_tensor"])
@@ -110,6 +111,8 @@ class _Decoder:
             ctx_address=stage.pop("ctx_addr", 0),
             ctx_size=stage.pop("ctx_size", 0),
             subnets=[self._subnet(where, subnet, known_inputs) for subnet in subnets],
+            io_address=stage.pop("io_addr", 0),
+            io_size=stage.pop("io_size", 0),
             cpu_mem_size=stage.pop("cpu_mem_size", 0),
             intermediate=stage.pop("binary_ir", b""),
             source=stage,
@@ -287,6 +290,7 @@ def _model_values(model: Bm168xModel, digest_of: Callable[[Buffer], str]) -> Val
             {
                 **net.source,
                 "name": net.name,
+                "addr_mode": net.address_mode,
                 "parameter": [_stage_values(model.chip, stage, digest_of) for stage in net.stages],
             }
             for net in model.nets
@@ -305,6 +309,8 @@ def _stage_values(chip: str, stage: Bm168xStage, digest_of: Callable[[Buffer], s
         "output_tensor": _tensors(stage.outputs, inputs),
         "ctx_addr": stage.ctx_address,
         "ctx_size": stage.ctx_size,
+        "io_addr": stage.io_address,
+        "io_size": stage.io_size,
         # The runtime loads the commands from here and takes counts from the subnets (bm1684.md 10.2).
         "cmd_group": _groups(chip, stage.groups) or stage.source.get("cmd_group", []),
         "sub_net": [_subnet_values(chip, subnet, inputs) for subnet in stage.subnets],

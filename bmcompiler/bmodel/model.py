@@ -50,12 +50,13 @@ class TensorInfo:
         name: source name; inputs of vendor files have none ("").
         shape: sizes, outermost first.
         fmt: element format, a key of `FORMATS`.
-        offset: bytes from the start of the activation (neuron) memory.
+        offset: bytes from the start of the activation (neuron) memory, or of the io memory where it is kept.
         threshold: real magnitude that maps to 128, 0 = unknown (bm1880.md 11.2).
         scale, zero_point: real value of one integer step, and the integer that stands for 0; a scale of 0 means that
             the threshold says it. Real values are rounded halves away from zero with a scale (bm1684.md 7.2), upwards
             with a threshold (bm1880.md 11.2).
         layout: how images are packed in device memory ("4N"); "" = plain rows.
+        kept: whether it lies in io memory, which belongs to its net alone and lasts from run to run.
     """
 
     name: str
@@ -66,12 +67,18 @@ class TensorInfo:
     scale: float = 0.0
     zero_point: int = 0
     layout: str = ""
+    kept: bool = False
     source: tuple[str, bytes] | None = field(default=None, repr=False, compare=False)  # message kind and bytes as read
 
     @property
     def dtype(self) -> str:
         """Element type as numpy names it ("int8")."""
         return FORMATS[self.fmt][0] if self.fmt in FORMATS else f"format {self.fmt}"
+
+    @property
+    def stored(self) -> str:
+        """Type of device values: that of the elements; of bfloat16, which numpy has not, the type of its bits."""
+        return "uint16" if self.dtype == "bfloat16" else self.dtype
 
     @property
     def size(self) -> int:
@@ -106,7 +113,8 @@ class Stage:
 
     `subnets`: one line for each part of a program that changes between device and host; () when there is one part.
     `host_size`: bytes of host memory for what the parts on the host hand to each other. `dynamic`: the device makes the
-    commands while it runs.
+    commands while it runs. `io_size`: bytes of the io memory of its net. `address_mode`: how files say where inputs and
+    outputs lie; "" where there is one way.
     """
 
     net: str
@@ -119,6 +127,8 @@ class Stage:
     subnets: tuple[str, ...] = ()
     host_size: int = 0
     dynamic: bool = False
+    io_size: int = 0
+    address_mode: str = ""
 
 
 class BModel(ABC):

@@ -150,6 +150,7 @@ def _tensor_facts(tensor: TensorInfo) -> dict[str, object]:
         "scale": tensor.scale,
         "zero_point": tensor.zero_point,
         "layout": tensor.layout,
+        "kept": tensor.kept,
     }
 
 
@@ -169,6 +170,8 @@ def _facts(model: BModel, file: str) -> dict[str, object]:
                 "instruction_size": stage.instruction_size,
                 "neuron_size": stage.neuron_size,
                 "host_size": stage.host_size,
+                "io_size": stage.io_size,
+                "address_mode": stage.address_mode,
                 "subnets": list(stage.subnets),
             }
             for stage in model.stages()
@@ -185,6 +188,8 @@ def _text(model: BModel) -> str:
         nets.setdefault(stage.net, []).append(stage)
     for number, (net, stages) in enumerate(nets.items()):
         kind = "dynamic" if any(stage.dynamic for stage in stages) else "static"
+        mode = stages[0].address_mode
+        kind += f", addr_mode: {mode}" if mode not in ("", "basic") else ""
         lines += ["=" * 42, f"net {number}: [{printable(net)}]  {kind}"]
         for stage in stages:
             lines += ["-" * 12, f"stage {stage.index}:"]
@@ -193,6 +198,8 @@ def _text(model: BModel) -> str:
             lines += [_tensor_line("input", tensor) for tensor in stage.inputs]
             lines += [_tensor_line("output", tensor) for tensor in stage.outputs]
             lines.append(_memory_line(stage))
+            if stage.io_size:
+                lines.append(f"io mem size: {stage.io_size} (one for all stages of the net, lasts from run to run)")
             if stage.host_size:
                 lines.append(f"host mem size: {stage.host_size} (weight: 0, runtime: {stage.host_size})")
     return "\n".join(lines) + "\n"

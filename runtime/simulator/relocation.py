@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from bisect import bisect_right
+from typing import NamedTuple
 
 from bmcompiler.errors import SimulatorError
 
 
-@dataclass(frozen=True)
-class BaseRelocation:
-    """Addresses below `program_base` stay; those below `neuron_start` get `coefficient_shift`, others `neuron_shift`.
+class MovedArea(NamedTuple):
+    """Compiled addresses from `start` up to the next area: `shift` is added to them; `constant` ones are not written.
 
-    Attributes:
-        neuron_start: compiled address of the neuron memory.
-        coefficient_shift, neuron_shift: what is added to compiled addresses (bm1684.md 10.5, bm1684x.md 5.4).
-        program_base: the first address of programs; a chip's own class says it.
+    The areas of a program are coefficients, io and neuron memory (bm1684.md 10.5, bm1684x.md 5.4, bm1684x-llm.md 4).
     """
 
-    neuron_start: int
-    coefficient_shift: int = 0
-    neuron_shift: int = 0
-    program_base: ClassVar[int]
+    start: int
+    shift: int = 0
+    constant: bool = False
+
+
+class Relocation:
+    """Areas in any order; of two with the same start the later one counts. Addresses below all areas stay."""
+
+    def __init__(self, *areas: MovedArea) -> None:
+        self._areas = sorted(areas, key=lambda area: area.start)
+        self._starts = [area.start for area in self._areas]
 
     def __call__(self, address: int, written: bool = False) -> int:
-        """The real address. Raises SimulatorError when coefficients are `written`."""
-        if address < self.program_base:
+        """The real address. Raises SimulatorError when a constant is `written`."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0:
             return address
-        if address >= self.neuron_start:
-            return address + self.neuron_shift
-        if written:
+        if written and self._areas[at].constant:
             raise SimulatorError(f"the command writes to the coefficients at 0x{address:x}")
-        return address + self.coefficient_shift
+        return address + self._areas[at].shift

@@ -13,8 +13,9 @@ from bmcompiler.backends.bm1684.chip import CHIP, local_address
 from bmcompiler.backends.bm1684.isa import GDMA, TIU, Direction, Engine, Eu, Task
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import EncodingError, FileFormatError, SimulatorError
-from bmcompiler.runtime.simulator.bm1684 import Memories, Relocation, compile_plan
+from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
+from bmcompiler.runtime.simulator.relocation import MovedArea, Relocation
 
 _DATA = Path(__file__).parents[1] / "data"
 # Commands that the vendor's runtime ran (bm1684.md 11): load and store of (1, 3, 8, 8) fp32; the zeros that end a
@@ -77,7 +78,7 @@ def test_a_program_runs_at_relocated_addresses() -> None:
     area[:768] = data.view(np.uint8)
     memories = Memories(GlobalMemory())
     memories.globals.map(CHIP.program_base + 0x7000, area)
-    plan = compile_plan(builder.groups(), memories, Relocation(neuron_shift=0x7000))
+    plan = compile_plan(builder.groups(), memories, Relocation(MovedArea(CHIP.program_base, 0x7000)))
     plan.run()
     assert np.array_equal(area[0x1000:0x1300].view(np.float32), np.maximum(data, np.float32(0.25)))
     area[:768] = (-data).view(np.uint8)
@@ -169,7 +170,7 @@ def test_coefficients_cannot_be_written() -> None:
         **{f"{side}_{axis}": 1 for side in ("src", "dst") for axis in "nchw"},
     )
     with pytest.raises(SimulatorError, match="coefficients"):
-        compile_plan(builder.groups(), Memories(), Relocation(neuron_start=CHIP.program_base + 0x1000))
+        compile_plan(builder.groups(), Memories(), Relocation(MovedArea(CHIP.program_base, constant=True)))
 
 
 def test_partial_commands_are_refused() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, global_strides, is_local, lane_offset
+from bmcompiler.backends.bm1684.chip import aligned_strides, global_strides, is_local, lane_offset
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.fp32 import add
@@ -17,7 +16,7 @@ from bmcompiler.runtime.simulator.bm1684.memory import Memories
 from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.plan import Step
-from bmcompiler.runtime.simulator.relocation import BaseRelocation
+from bmcompiler.runtime.simulator.relocation import Relocation
 from bmcompiler.runtime.simulator.sections import Sections
 
 _DTYPES: dict[int, np.dtype[Any]] = {
@@ -31,14 +30,6 @@ _MAX_SOURCE_W_STRIDE = 4095
 _HALF_NORMAL = 0x0400  # bits of the smallest normal fp16 number
 _LOCAL_SOURCE = (Direction.LOCAL_TO_SYSTEM, Direction.LOCAL_TO_LOCAL)
 _LOCAL_TARGET = (Direction.SYSTEM_TO_LOCAL, Direction.LOCAL_TO_LOCAL)
-
-
-@dataclass(frozen=True)
-class Relocation(BaseRelocation):
-    """See `BaseRelocation`; by default every address stays where it is."""
-
-    neuron_start: int = CHIP.program_base
-    program_base: ClassVar[int] = CHIP.program_base
 
 
 class Transfer:

@@ -11,7 +11,7 @@ from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm168x.commands import CommandSet
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
-from bmcompiler.runtime.simulator.bm1684.gdma import Relocation, Transfer, gdma_step
+from bmcompiler.runtime.simulator.bm1684.gdma import Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.matrix import matrix_step, vector_step
 from bmcompiler.runtime.simulator.bm1684.memory import Memories
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
@@ -49,10 +49,9 @@ def tiu_step(ops: Operands) -> Step:
     return maker(ops)
 
 
-COMMANDS: CommandSet[Memories, Relocation] = CommandSet(
+COMMANDS: CommandSet[Memories] = CommandSet(
     ID_FIELDS,
     _rows,
-    Relocation,
     lambda memories, fields, fast: tiu_step(Operands(memories, fields, fast)),
     lambda memories, fields, moved: gdma_step(Transfer(memories, fields, moved)),
 )

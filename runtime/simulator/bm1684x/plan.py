@@ -8,7 +8,7 @@ from bmcompiler.backends.bm1684x.stream import split
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm168x.commands import CommandSet
 from bmcompiler.runtime.simulator.bm1684x import cube, gdma, vector
-from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Relocation, Transfer
+from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
 from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, StepMaker
 from bmcompiler.runtime.simulator.plan import Step
@@ -34,10 +34,9 @@ def tiu_step(ops: Operands) -> Step:
     return maker(ops)
 
 
-COMMANDS: CommandSet[Memories, Relocation] = CommandSet(
+COMMANDS: CommandSet[Memories] = CommandSet(
     ID_FIELDS,
     lambda engine, data: split(engine, data).fields(),
-    Relocation,
     lambda memories, fields, fast: tiu_step(Operands(memories, fields, fast)),
     lambda memories, fields, moved: gdma.gdma_step(Transfer(memories, fields, moved)),
 )

@@ -6,39 +6,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bmcompiler.bmodel.bm168x import CommandGroup
+from bmcompiler.bmodel.bm168x import Bm168xStage, CommandGroup
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.order import Engine, IdFields
 from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.plan import Plan, Step, bound
-from bmcompiler.runtime.simulator.relocation import BaseRelocation
+from bmcompiler.runtime.simulator.relocation import MovedArea, Relocation
 
 MemoriesT = TypeVar("MemoriesT")
-RelocationT = TypeVar("RelocationT", bound=BaseRelocation)
 
 
 @dataclass(frozen=True)
-class CommandSet(Generic[MemoriesT, RelocationT]):
+class CommandSet(Generic[MemoriesT]):
     """The commands of a chip.
 
     Attributes:
         ids: names of the fields that order them.
         rows: fields of each command of an engine's stream; raises EncodingError.
-        relocation: what moves addresses; without a start, none.
         tiu: step of a command for (memories, fields, fast). gdma: for (memories, fields, relocation).
     """
 
     ids: Mapping[Engine, IdFields]
     rows: Callable[[Engine, bytes], list[Fields]]
-    relocation: Callable[..., RelocationT]
     tiu: Callable[[MemoriesT, Fields, bool], Step]
-    gdma: Callable[[MemoriesT, Fields, RelocationT], Step]
+    gdma: Callable[[MemoriesT, Fields, Relocation], Step]
 
     def compile_plan(
         self,
         groups: Sequence[CommandGroup],
         memories: MemoriesT,
-        relocation: RelocationT | None = None,
+        relocation: Relocation | None = None,
         *,
         fast: bool = False,
     ) -> Plan:
@@ -54,7 +51,7 @@ class CommandSet(Generic[MemoriesT, RelocationT]):
             SimulatorError: malformed commands, operands that leave their memory, waits that never end; names the
                 command.
         """
-        moved = relocation or self.relocation()
+        moved = relocation or Relocation()
         decoded = ({engine: self.decode(engine, data) for engine, data in zip(Engine, group)} for group in groups)
         return bound(decoded, self.ids, lambda engine, fields: self.step(memories, engine, fields, moved, fast=fast))
 
@@ -66,9 +63,21 @@ class CommandSet(Generic[MemoriesT, RelocationT]):
             raise SimulatorError(error.reason) from error
 
     def step(
-        self, memories: MemoriesT, engine: Engine, fields: Fields, relocation: RelocationT, *, fast: bool = False
+        self, memories: MemoriesT, engine: Engine, fields: Fields, relocation: Relocation, *, fast: bool = False
     ) -> Step:
         """What one command does, bound to `memories`. Raises SimulatorError for forms and operands it cannot have."""
         if engine is Engine.GDMA:
             return self.gdma(memories, fields, relocation)
         return self.tiu(memories, fields, fast)
+
+
+def stage_relocation(stage: Bm168xStage, *places: int) -> Relocation:
+    """Compiled addresses to real ones: `places` of coefficients, io and neuron memory; by default where they are."""
+    areas = (
+        (stage.coeff_address, len(stage.coefficients), True),
+        (stage.io_address, stage.io_size, False),
+        (stage.ctx_address, stage.ctx_size, False),
+    )
+    shifts = [place - start for place, (start, _, _) in zip(places, areas)] or [0] * len(areas)
+    found = zip(areas, shifts)
+    return Relocation(*(MovedArea(start, shift, constant) for (start, size, constant), shift in found if size))

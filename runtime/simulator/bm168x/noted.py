@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import SimulatorError
-from bmcompiler.runtime.simulator.bm168x.commands import CommandSet, MemoriesT
+from bmcompiler.runtime.simulator.bm168x.commands import CommandSet, MemoriesT, stage_relocation
 from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
 from bmcompiler.runtime.simulator.memory import UNSIGNED, GlobalMemory, Shape, Tensor
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE, Anywhere, NotedLanes, Notes
@@ -67,7 +67,7 @@ def stage_accesses(
     chip: LaneChip,
     memory: OnChip,
     memories: Callable[[NotedOutside, NotedLanes], MemoriesT],
-    commands: CommandSet[MemoriesT, Any],
+    commands: CommandSet[MemoriesT],
 ) -> Accesses:
     """What the commands of a stage read and write in memory that both engines reach.
 
@@ -78,7 +78,7 @@ def stage_accesses(
         SimulatorError: operands that leave their memory, forms of commands the simulator does not know; names the
             command.
     """
-    notes, relocation = Notes(), commands.relocation(decoded.stage.ctx_address)
+    notes, relocation = Notes(), stage_relocation(decoded.stage)
     outside = NotedOutside(notes, memory.window, memory.size)
     noting = memories(outside, NotedLanes(notes, chip.lanes, chip.lmem_size))
     for engine, records in decoded.at.items():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +15,7 @@ from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Result, lane_mask
 from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
-from bmcompiler.runtime.simulator.relocation import BaseRelocation
-
-
-@dataclass(frozen=True)
-class Relocation(BaseRelocation):
-    """See `BaseRelocation`; by default every address stays where it is."""
-
-    neuron_start: int = CHIP.global_base
-    program_base: ClassVar[int] = CHIP.global_base
+from bmcompiler.runtime.simulator.relocation import Relocation
 
 
 def format_of(code: int) -> np.dtype[Any]:
