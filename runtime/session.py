@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -14,46 +15,97 @@ from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import BMError, RuntimeUseError
 from bmcompiler.inputs.source import Samples
+from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.arith import dequantize, quantize_real
-from bmcompiler.runtime.devices import Device, LoadedProgram, open_device
+from bmcompiler.runtime.devices import LoadedProgram, open_device
 
 Array = NDArray[Any]
 
 _QUANTIZED = {"int8": "i8", "uint8": "u8"}
 _SCALED = {**_QUANTIZED, "int16": "i16", "uint16": "u16"}
-_DTYPES = ("float32", "float16", "int32", "int16", "uint16", "int8", "uint8")
+_DTYPES = ("float32", "float16", "bfloat16", "int32", "int16", "uint16", "int8", "uint8")
+_Inputs = Mapping[str, ArrayLike | Samples] | ArrayLike
 
 
 class Session:
-    """A compiled model on a device.
+    """A net of a compiled model on a device.
 
         session = Session("lenet.bmodel")
         scores = session.run({"data": images})["prob"]      # float32 in, float32 out
 
-    Sessions share nothing, so each thread may have its own; one session may also be used by several threads, in turn.
+    A model may have several nets; `net` gives a session of another one, on the same device memory. Other sessions share
+    nothing, so each thread may have its own; one session may also be used by several threads, in turn.
     """
 
-    def __init__(self, model: str | Path | BModel, device: int = 0, *, fast: bool = False) -> None:
+    def __init__(
+        self, model: str | Path | BModel, device: int = 0, *, net: str | None = None, fast: bool = False
+    ) -> None:
         """Load a model file, or a model in memory, on device number `device` of its chip.
 
         Args:
+            net: name of the net to run; by default the first.
             fast: let the simulator add floats in any order: quicker, and close to the results of the chip, not
                 equal; integers are not affected. `mode` then says what is different.
 
         Raises:
             FileFormatError: not a model file, or a malformed one.
             UnsupportedError: no device plugin serves its chip, or its device has no fast mode.
+            RuntimeUseError: there is no net of that name.
             OSError: the file cannot be opened.
         """
         self.model = model if isinstance(model, BModel) else bmodel.load(model)
         try:
             opened = open_device(self.model.target, device, fast)
             self.mode = opened.fast_mode if fast else ""
-            self._programs = _programs(self.model, opened)
+            self._loaded = opened.load(self.model)
+            self._owners = [stage.net for stage in self.model.stages()]
+            self._choose_net(net)
         except BMError as error:
             raise error.located(file=None if isinstance(model, BModel) else model) from None
+
+    def _choose_net(self, name: str | None) -> None:
+        if not self._loaded:
+            raise RuntimeUseError("the model has no program")
+        if name is not None and name not in self._owners:
+            raise RuntimeUseError(f"the model has no net '{name}'", remedy=f"choose one of: {', '.join(self.nets)}")
+        wanted = self.nets[0] if name is None else name
+        self._programs = [one for one, owner in zip(self._loaded, self._owners) if owner == wanted]
+        for program in self._programs:
+            for info in (*program.inputs, *program.outputs):
+                if info.dtype not in _DTYPES:
+                    raise RuntimeUseError(f"tensor '{info.name}' has elements of {info.dtype}, which cannot be passed")
         self._names = _input_names(self._programs[0].inputs)
+
+    @property
+    def nets(self) -> tuple[str, ...]:
+        """Names of the nets, in file order."""
+        return tuple(dict.fromkeys(self._owners))
+
+    def net(self, name: str) -> Session:
+        """A session of another net of the model, on the same device memory. Raises RuntimeUseError when it has none."""
+        other = copy(self)
+        other._choose_net(name)
+        return other
+
+    def memory(self, name: str) -> Array:
+        """The memory of a kept input or output, as device values: shape and `stored` type of its largest program.
+
+        What is written there is what programs read where `run` is not given the input. It is zero at first.
+
+        Raises:
+            RuntimeUseError: there is no such tensor, or the next run of any net may overwrite it.
+        """
+        found = [
+            (program, info)
+            for program in self._programs
+            for info in (*program.inputs, *program.outputs)
+            if info.name == name and info.kept
+        ]
+        if not found:
+            raise RuntimeUseError(f"the net keeps no tensor '{name}' from run to run")
+        program, info = max(found, key=lambda one: one[1].size)
+        return program.memory(info)
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -74,7 +126,7 @@ class Session:
         more = f", the first of {count} programs" if count > 1 else ""
         return f"<Session on {self.model.target}: {sides[0]} -> {sides[1]}{more}>"
 
-    def named(self, inputs: Mapping[str, ArrayLike | Samples] | ArrayLike) -> Mapping[str, ArrayLike | Samples]:
+    def named(self, inputs: _Inputs) -> Mapping[str, ArrayLike | Samples]:
         """Inputs by name; one array alone is that of the only input. Raises RuntimeUseError for nets with several."""
         if isinstance(inputs, Mapping):
             return inputs
@@ -88,30 +140,35 @@ class Session:
     @overload
     def run(
         self,
-        inputs: Mapping[str, ArrayLike | Samples] | ArrayLike,
+        inputs: _Inputs,
         raw: Literal[False] = False,
         progress: Callable[[range], Iterable[int]] = iter,
+        into: Mapping[str, Array] | None = None,
     ) -> dict[str, NDArray[np.float32]]: ...
 
     @overload
     def run(
         self,
-        inputs: Mapping[str, ArrayLike | Samples] | ArrayLike,
+        inputs: _Inputs,
         raw: bool,
         progress: Callable[[range], Iterable[int]] = iter,
+        into: Mapping[str, Array] | None = None,
     ) -> dict[str, Array]: ...
 
     def run(
         self,
-        inputs: Mapping[str, ArrayLike | Samples] | ArrayLike,
+        inputs: _Inputs,
         raw: bool = False,
         progress: Callable[[range], Iterable[int]] = iter,
+        into: Mapping[str, Array] | None = None,
     ) -> dict[str, NDArray[np.float32]] | dict[str, Array]:
         """Run the model on inputs by name, or on the array of the only input.
 
         Real inputs are quantized with the input's threshold (bm1880.md 11.2) or scale and zero point, and outputs
-        dequantized to float32; `raw` passes device integers both ways. float32 tensors of the device are passed as they
-        are. The leading axis may be larger than the compiled batch: the model runs in steps, and the last one is filled
+        dequantized to float32; `raw` passes device values both ways, those of bfloat16 as the uint16 of their bits.
+        float32 tensors of the device are passed as they are. Kept inputs may be left out: the net has them in `memory`.
+        `into` names outputs that are stored as device values in an array, too, part of such memory for instance. The
+        leading axis may be larger than the compiled batch: the model runs in steps, and the last one is filled
         up with zeros. Of several programs the one with the wanted shape (or the best batch for it) is used. `Samples`
         (images, folders of files; see `bmcompiler.inputs`) are read step by step. `progress` is given the steps and
         yields them again, for a progress bar.
@@ -122,37 +179,41 @@ class Session:
         """
         inputs = self.named(inputs)
         self._check_names(inputs)
-        arrays = [_as_array(name, inputs[name]) for name in self._names]
-        program, batch = self._choose([array.shape for array in arrays])
+        arrays = [_as_array(name, inputs[name]) if name in inputs else None for name in self._names]
+        program, batch = self._choose([None if array is None else array.shape for array in arrays])
         values = [
-            _LaterOnDevice(name, info, array, raw) if isinstance(array, Samples) else _to_device(name, info, array, raw)
+            None if array is None else _on_device(name, info, array, raw)
             for name, info, array in zip(self._names, program.inputs, arrays)
         ]
         results = _in_steps(program, values, batch, progress)
+        for name, target in (into or {}).items():
+            _store(name, {info.name: value for info, value in zip(program.outputs, results)}, target)
         return {info.name: value if raw else _from_device(info, value) for info, value in zip(program.outputs, results)}
 
     def program_for(self, inputs: Mapping[str, ArrayLike | Samples]) -> int:
         """Index of the program that `run` uses for these inputs. Raises RuntimeUseError as `run` does."""
         self._check_names(inputs)
-        program, _ = self._choose([_as_array(name, inputs[name]).shape for name in self._names])
-        return self._programs.index(program)
+        program, _ = self._choose(
+            [_as_array(name, inputs[name]).shape if name in inputs else None for name in self._names]
+        )
+        return self._loaded.index(program)
 
     def _check_names(self, inputs: Mapping[str, ArrayLike | Samples]) -> None:
         wanted = ", ".join(self._names)
-        for name in self._names:
-            if name not in inputs:
+        for name, info in zip(self._names, self._programs[0].inputs):
+            if name not in inputs and not info.kept:
                 raise RuntimeUseError(f"input '{name}' is missing", remedy=f"pass exactly: {wanted}")
         for name in inputs:
             if name not in self._names:
                 raise RuntimeUseError(f"the model has no input '{name}'", remedy=f"pass exactly: {wanted}")
 
-    def _choose(self, shapes: Sequence[tuple[int, ...]]) -> tuple[LoadedProgram, int]:
+    def _choose(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[LoadedProgram, int]:
         """The program to run and the number of samples given.
 
         An exact match of shapes wins; else the largest compiled batch that the samples fill, else the smallest batch.
         """
         for program in self._programs:
-            if [info.shape for info in program.inputs] == list(shapes):
+            if all(shape in (None, info.shape) for info, shape in zip(program.inputs, shapes)):
                 return program, _batch(program)
         fitting = [program for program in self._programs if _fits_but_for_batch(program, shapes)]
         batches = {shape[0] for shape in shapes if shape}
@@ -167,26 +228,14 @@ class Session:
         best = max(filled, key=_batch) if filled else min(fitting, key=_batch)
         return best, batch
 
-    def _shape_complaint(self, shapes: Sequence[tuple[int, ...]]) -> str:
-        given = ", ".join(f"'{name}' {list(shape)}" for name, shape in zip(self._names, shapes))
+    def _shape_complaint(self, shapes: Sequence[tuple[int, ...] | None]) -> str:
+        given = ", ".join(f"'{name}' {list(shape)}" for name, shape in zip(self._names, shapes) if shape is not None)
         known = " or ".join(
             ", ".join(f"'{name}' {list(info.shape)}" for name, info in zip(self._names, program.inputs))
             for program in self._programs[:4]
         )
         more = f" or {len(self._programs) - 4} other shapes" if len(self._programs) > 4 else ""
         return f"input shapes {given} do not fit the model, which takes {known}{more} (any number of samples)"
-
-
-def _programs(model: BModel, device: Device) -> Sequence[LoadedProgram]:
-    """The programs on the device, all of whose tensors can be passed."""
-    programs = device.load(model)
-    if not programs:
-        raise RuntimeUseError("the model has no program")
-    for program in programs:
-        for info in (*program.inputs, *program.outputs):
-            if info.dtype not in _DTYPES:
-                raise RuntimeUseError(f"tensor '{info.name}' has elements of {info.dtype}, which cannot be passed")
-    return programs
 
 
 def _input_names(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
@@ -199,25 +248,33 @@ def _batch(program: LoadedProgram) -> int:
     return program.inputs[0].shape[0] if program.inputs else 1
 
 
-def _fits_but_for_batch(program: LoadedProgram, shapes: Sequence[tuple[int, ...]]) -> bool:
+def _fits_but_for_batch(program: LoadedProgram, shapes: Sequence[tuple[int, ...] | None]) -> bool:
     compiled = [info.shape for info in program.inputs]
     return (
-        all(len(a) == len(b) and a[1:] == b[1:] for a, b in zip(compiled, shapes))
+        all(b is not None and len(a) == len(b) and a[1:] == b[1:] for a, b in zip(compiled, shapes))
         and len({shape[0] for shape in compiled}) == 1
     )
 
 
 def _as_array(name: str, value: ArrayLike | Samples) -> Array | Samples:
     array = value if isinstance(value, Samples) else np.asarray(value)
+    if array.dtype == numpy_dtype("bf16") and not isinstance(array, Samples):
+        array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise RuntimeUseError(f"input '{name}' is an array of {array.dtype}, numbers are needed")
     return array
+
+
+def _on_device(name: str, info: TensorInfo, given: Array | Samples, raw: bool) -> Array | Samples:
+    return _LaterOnDevice(name, info, given, raw) if isinstance(given, Samples) else _to_device(name, info, given, raw)
 
 
 def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     """The device values of one input."""
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise RuntimeUseError(f"input '{name}' contains NaN", remedy="remove the broken samples")
+    if info.dtype == "bfloat16":
+        return array if raw and array.dtype == np.uint16 else array.astype(numpy_dtype("bf16")).view(np.uint16)
     dtype = np.dtype(info.dtype)
     if not raw and info.scale and info.dtype in _SCALED:
         return quant_modes.quantize_away(array, info.scale, _SCALED[info.dtype], info.zero_point)
@@ -246,7 +303,7 @@ class _LaterOnDevice(Samples):
 
     def __init__(self, name: str, info: TensorInfo, given: Samples, raw: bool) -> None:
         self._name, self._info, self._given, self._raw = name, info, given, raw
-        self.shape, self.dtype = given.shape, np.dtype(info.dtype)
+        self.shape, self.dtype = given.shape, np.dtype(info.stored)
 
     def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
         return _to_device(self._name, self._info, self._given.take(indices), self._raw)
@@ -254,6 +311,8 @@ class _LaterOnDevice(Samples):
 
 def _from_device(info: TensorInfo, value: Array) -> Array:
     """Real values of one output; integers of unknown scale become the same numbers as float32."""
+    if info.dtype == "bfloat16":
+        value = value.view(numpy_dtype("bf16"))
     if info.scale and value.dtype.kind in "iu":
         return quant_modes.dequantize(value, info.scale, info.zero_point)
     if info.dtype in _QUANTIZED and info.threshold:
@@ -261,8 +320,22 @@ def _from_device(info: TensorInfo, value: Array) -> Array:
     return value if value.dtype == np.float32 else value.astype(np.float32)
 
 
+def _store(name: str, results: Mapping[str, Array], target: Array) -> None:
+    if name not in results:
+        raise RuntimeUseError(f"the model has no output '{name}'", remedy=f"name one of: {', '.join(results)}")
+    value = results[name]
+    if target.dtype != value.dtype or target.size != value.size:
+        raise RuntimeUseError(
+            f"output '{name}' has {value.size} elements of {value.dtype}, its place {target.size} of {target.dtype}"
+        )
+    target[...] = value.reshape(target.shape)
+
+
 def _in_steps(
-    program: LoadedProgram, values: Sequence[Array | Samples], batch: int, progress: Callable[[range], Iterable[int]]
+    program: LoadedProgram,
+    values: Sequence[Array | Samples | None],
+    batch: int,
+    progress: Callable[[range], Iterable[int]],
 ) -> list[Array]:
     compiled = _batch(program)
     axes = [] if batch == compiled else [_batch_axis(info, compiled) for info in program.outputs]
@@ -270,10 +343,10 @@ def _in_steps(
     for first in progress(range(0, batch, compiled)):
         # an exact match may have inputs of different leading axes
         if batch == compiled:
-            step = [np.asarray(value) for value in values]
-        else:
-            step = [value[first : first + compiled] for value in values]
-        missing = 0 if batch == compiled else compiled - step[0].shape[0]
+            parts.append(program.run([None if value is None else np.asarray(value) for value in values]))
+            continue
+        step = [value[first : first + compiled] for value in values if value is not None]
+        missing = compiled - step[0].shape[0]
         if missing:
             step = [np.concatenate([part, np.zeros((missing, *part.shape[1:]), part.dtype)]) for part in step]
         parts.append(program.run(step))

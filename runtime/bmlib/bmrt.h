@@ -28,6 +28,7 @@ void bmrt_tensor_with_device(out bm_tensor_t *tensor, bm_device_mem_t device_mem
 
 runtime_t bmrt_create(bm_handle_t bm_handle);
 void bmrt_destroy(runtime_t p_bmrt);
+void bmrt_set_flags(runtime_t p_bmrt, unsigned int flags);
 handle_t bmrt_get_bm_handle(runtime_t p_bmrt);
 bool bmrt_load_bmodel(runtime_t p_bmrt, const char *bmodel_path);
 bool bmrt_load_bmodel_data(runtime_t p_bmrt, const void *bmodel_data, size_t size);

@@ -13,6 +13,8 @@ from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, Bm168xTensor
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
+from bmcompiler.runtime.bm168x_device import Bm168xDevice, Bm168xProgram
+from bmcompiler.runtime.bm168x_memory import Bm168xMemory, DeviceBlock
 from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.functions import host_bytes
 from bmcompiler.runtime.bmlib.types import (
@@ -27,7 +29,7 @@ from bmcompiler.runtime.bmlib.types import (
     log,
     served,
 )
-from bmcompiler.runtime.devices import LoadedProgram, open_device
+from bmcompiler.runtime.devices import open_device
 
 _served = served(BMRT)
 
@@ -35,7 +37,7 @@ _served = served(BMRT)
 class Network:
     """A network with its programs, one per stage."""
 
-    def __init__(self, handle: CardHandle, net: Bm168xNet, programs: Sequence[LoadedProgram]) -> None:
+    def __init__(self, net: Bm168xNet, programs: Sequence[Bm168xProgram]) -> None:
         self.programs = tuple(programs)
         first = net.stages[0]
         self.info = bm_net_info_t(
@@ -46,14 +48,16 @@ class Network:
             tuple(one.name for one in first.outputs),
             tuple(_type_of(one) for one in first.outputs),
             tuple(one.scale or 1.0 for one in first.outputs),
-            tuple(_stage_info(handle, stage) for stage in net.stages),
+            tuple(_stage_info(*one) for one in zip(net.stages, programs)),
             _most([[_plain_bytes(one) for one in stage.inputs] for stage in net.stages]),
             _most([[_plain_bytes(one) for one in stage.outputs] for stage in net.stages]),
             tuple(one.zero_point for one in first.inputs),
             tuple(one.zero_point for one in first.outputs),
+            any(stage.source.get("is_dynamic", 0) for stage in net.stages),
+            net.address_mode,
         )
 
-    def program(self, shapes: Sequence[tuple[int, ...]]) -> LoadedProgram:
+    def program(self, shapes: Sequence[tuple[int, ...]]) -> Bm168xProgram:
         """The program for inputs of these shapes. Raises RuntimeUseError."""
         for program in self.programs:
             if [info.shape for info in program.inputs] == list(shapes):
@@ -69,6 +73,8 @@ class NetworkRuntime:
     def __init__(self, handle: CardHandle) -> None:
         self.handle = handle
         self.networks: dict[str, Network] = {}
+        self._memories: dict[str, Bm168xMemory] = {}  # by chip
+        self._allocated: list[bm_device_mem_t] = []
         self._destroyed = False
 
     def ended(self) -> str:
@@ -80,23 +86,29 @@ class NetworkRuntime:
     def end(self) -> None:
         """Give back the memory of all networks."""
         self._destroyed = True
-        for network in self.networks.values():
-            for stage in network.info.stages:
-                for memory in (*stage.input_mems, *stage.output_mems):
-                    with suppress(RuntimeUseError):  # the caller has freed it
-                        self.handle.release(memory)
+        for memory in self._allocated:
+            with suppress(RuntimeUseError):  # the caller has freed it
+                self.handle.release(memory)
+
+    def _allocate(self, size: int) -> DeviceBlock:
+        memory = self.handle.allocate(size)
+        self._allocated.append(memory)
+        return DeviceBlock(memory.device_addr, self.handle.card.bytes(memory))
 
     def load(self, model: BModel) -> None:
         """Add the networks of a model. Raises UnsupportedError, RuntimeUseError for a known name, MemoryError."""
-        if not isinstance(model, Bm168xModel):
+        device = open_device(model.target, self.handle.index)
+        if not isinstance(model, Bm168xModel) or not isinstance(device, Bm168xDevice):
             raise UnsupportedError(f"this library runs models for the BM1684 and BM1684X, not for {model.target}")
         twice = [net.name for net in model.nets if net.name in self.networks]
         if twice:
             raise RuntimeUseError(f"a network '{twice[0]}' is loaded already")
-        programs = open_device(model.target, self.handle.index).load(model)
+        if model.target not in self._memories:
+            self._memories[model.target] = device.memory(self._allocate)
+        programs = device.load_into(model, self._memories[model.target])
         for net in model.nets:
             own, programs = programs[: len(net.stages)], programs[len(net.stages) :]
-            self.networks[net.name] = Network(self.handle, net, own)
+            self.networks[net.name] = Network(net, own)
 
     def network(self, name: str) -> Network:
         """The network of that name. Raises RuntimeUseError."""
@@ -175,6 +187,13 @@ def bmrt_destroy(p_bmrt: NetworkRuntime) -> None:
 
 
 @_served
+def bmrt_set_flags(p_bmrt: NetworkRuntime, flags: int) -> None:
+    """Bits 0 and 1: networks share memory, coefficients are checked. Here both hold, whatever is asked for."""
+    if flags >> 2:
+        raise RuntimeUseError(f"flags {flags:#x} has bits that are not known")
+
+
+@_served
 def bmrt_get_bm_handle(p_bmrt: NetworkRuntime) -> CardHandle:
     """The handle that it was created with."""
     return p_bmrt.handle
@@ -245,11 +264,11 @@ def _most(sizes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(max(one) for one in zip(*sizes))
 
 
-def _stage_info(handle: CardHandle, stage: Bm168xStage) -> bm_stage_info_t:
-    def shapes(tensors: Sequence[Bm168xTensor]) -> tuple[bm_shape_t, ...]:
-        return tuple(bm_shape_t(tuple(one.shape)) for one in tensors)
-
-    def memories(tensors: Sequence[Bm168xTensor]) -> tuple[bm_device_mem_t, ...]:
-        return tuple(handle.allocate(_plain_bytes(one)) for one in tensors)
-
-    return bm_stage_info_t(shapes(stage.inputs), shapes(stage.outputs), memories(stage.inputs), memories(stage.outputs))
+def _stage_info(stage: Bm168xStage, program: Bm168xProgram) -> bm_stage_info_t:
+    """The memories are those that the program works on; only io memory lasts when another network runs."""
+    sides = (stage.inputs, program.inputs), (stage.outputs, program.outputs)
+    shapes = (tuple(bm_shape_t(tuple(one.shape)) for one in tensors) for tensors, _ in sides)
+    memories = (
+        tuple(bm_device_mem_t(program.address(info), _plain_bytes(one)) for one, info in zip(*side)) for side in sides
+    )
+    return bm_stage_info_t(*shapes, *memories)

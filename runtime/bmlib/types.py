@@ -188,7 +188,7 @@ def data_type(dtype: int) -> BmDataType:
 
 @dataclass(frozen=True)
 class bm_stage_info_t:  # noqa: N801
-    """Shapes of inputs and outputs, and memory for them that the runtime owns."""
+    """Shapes of inputs and outputs, and the memory where the network has them."""
 
     input_shapes: tuple[bm_shape_t, ...]
     output_shapes: tuple[bm_shape_t, ...]
@@ -198,7 +198,10 @@ class bm_stage_info_t:  # noqa: N801
 
 @dataclass(frozen=True)
 class bm_net_info_t:  # noqa: N801
-    """A network. Scales: integer = real * input scale + zero point; real = (integer - zero point) * output scale."""
+    """A network. Scales: integer = real * input scale + zero point; real = (integer - zero point) * output scale.
+
+    With the `addr_mode` 1 its inputs and outputs lie in memory of its own, one for all stages, and keep what they have.
+    """
 
     name: str
     input_names: tuple[str, ...]
@@ -212,6 +215,8 @@ class bm_net_info_t:  # noqa: N801
     max_output_bytes: tuple[int, ...]
     input_zero_point: tuple[int, ...]
     output_zero_point: tuple[int, ...]
+    is_dynamic: bool = False
+    addr_mode: int = 0
 
 
 _DIMENSIONS = integers("int[]", _NUMBERS["int"])

@@ -28,6 +28,8 @@ from bmcompiler.runtime.capi.strings import text
 _TYPES = ", ".join(f"BM_{one.name} = {int(one)}" for one in BmDataType)
 PREAMBLE = f"""typedef enum bm_data_type_e {{ {_TYPES}, BM_INT4 = 9, BM_UINT4 = 10 }} bm_data_type_t;
 typedef enum bm_store_mode_e {{ BM_STORE_1N = 0, BM_STORE_2N = 1, BM_STORE_4N = 2 }} bm_store_mode_t;
+typedef enum bm_runtime_flag_e {{ BM_RUNTIME_AUTO = 0, BM_RUNTIME_SHARE_MEM = 1, BM_RUNTIME_CHECK_MEM = 2 }}
+    bm_runtime_flag_t;
 #define BM_MAX_DIMS_NUM {MAX_DIMS}
 """
 _ENUMS = "bm_data_type_t", "bm_store_mode_t"
@@ -206,7 +208,7 @@ def _info_of(info: bm_net_info_t, kept: list[Any]) -> Any:
         return ctypes.addressof(kept[-1])
 
     raw = LIBRARY.layout("bm_net_info_t")()
-    raw.name, raw.is_dynamic, raw.core_num, raw.addr_mode = string(info.name), False, 1, 0
+    raw.name, raw.is_dynamic, raw.core_num, raw.addr_mode = string(info.name), info.is_dynamic, 1, info.addr_mode
     raw.input_num, raw.output_num, raw.stage_num = len(info.input_names), len(info.output_names), len(info.stages)
     for side in ("input", "output"):
         names = getattr(info, f"{side}_names")
