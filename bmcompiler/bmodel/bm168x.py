@@ -260,6 +260,11 @@ class Bm168xModel(BModel):
         net, chosen = known[stage]
         return replace(self, nets=[replace(net, stages=[chosen])], neuron_size=0)
 
+    def static_part(self) -> Bm168xModel:
+        from bmcompiler.bmodel.bm168x_static import static_part
+
+        return static_part(self)
+
     def combined(self, others: Iterable[BModel], name: str | None = None) -> Bm168xModel:
         """One model with the nets of all; stages of nets of one name join it. With `name` all become that net.
 

@@ -169,6 +169,10 @@ class BModel(ABC):
     def select(self, stage: int) -> BModel:
         """A model with that one program. Raises UsageError when there is none of that number."""
 
+    def static_part(self) -> BModel:
+        """The model before what the device makes commands for at run time. Raises UnsupportedError when that is all."""
+        return self
+
     def combined(self, others: Iterable[BModel], name: str | None = None) -> BModel:
         """One model with the programs of all. Raises UnsupportedError when the kind of file does not allow it."""
         raise UnsupportedError(f"files of kind '{self.container}' cannot be combined")

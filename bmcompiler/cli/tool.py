@@ -130,6 +130,30 @@ def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
     click.echo(f"{output}: {len(model.stages())} programs, {len(model.weight_sets)} weight sets, {size:,} bytes")
 
 
+@cli.command()
+@FILE
+@click.option("-o", "--output", required=True, type=click.Path(), help="The model file with what is left.")
+def static(file: str, output: str) -> None:
+    """Cut the nets of FILE before their first dynamic subnet, whose inputs become outputs.
+
+    Commands of dynamic subnets are made by the chip's firmware. Nets that begin with one are left out.
+    """
+    from bmcompiler.bmodel import load, save
+
+    model = load(file)
+    try:
+        cut = model.static_part()
+    except BMError as error:
+        raise error.located(file=file) from None
+    save(cut, output)
+    left = {stage.net: [tensor.name for tensor in stage.outputs] for stage in cut.stages()}
+    for stage in model.stages():
+        if stage.dynamic:
+            gives = f"gives {', '.join(left[stage.net])}" if stage.net in left else "is dynamic from its beginning on"
+            click.echo(f"net {printable(stage.net)} {printable(gives)}{'' if stage.net in left else ': left out'}")
+    click.echo(f"{output}: {len(cut.stages())} programs, {os.stat(output).st_size:,} bytes")
+
+
 def _disassembler(target: str) -> Callable[[BModel], str]:
     """What writes the commands of a chip: its target, or a listing where nothing compiles for it."""
     from bmcompiler.plugins.registry import entry_points, lookup
