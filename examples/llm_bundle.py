@@ -26,8 +26,7 @@ Array = NDArray[Any]
 class Bundle:
     """A bundle and what it has in its caches: `position` tokens."""
 
-    def __init__(self, file: str) -> None:
-        session = Session(bmodel.load(file).static_part())
+    def __init__(self, session: Session) -> None:
         self.embedding, self.embedding_cache, self.head = (
             session.net(name) for name in ("embedding", "embedding_cache", "lm_head")
         )
@@ -94,7 +93,8 @@ def main() -> None:
     parser.add_argument("prompt", help="numbers of tokens, with commas")
     parser.add_argument("--count", type=int, default=8, help="tokens to generate")
     given = parser.parse_args()
-    for token, _ in Bundle(given.bundle).greedy([int(one) for one in given.prompt.split(",")], given.count):
+    bundle = Bundle(Session(bmodel.load(given.bundle).static_part()))
+    for token, _ in bundle.greedy([int(one) for one in given.prompt.split(",")], given.count):
         print(token, flush=True)
 
 

@@ -33,6 +33,7 @@ Examples:
   bmnet-run lenet.bmodel --input digits.npz --compare scores.npz
   bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile vendor
   bmnet-run lenet.bmodel --check lenet.mlir
+  bmnet-run llm.bmodel --net block_cache_0 --input in.npz -o out.npz --raw
 
 Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
 written as float32. For images, the classes with the highest scores are printed when the output looks like scores.
@@ -65,6 +66,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
     "the same bits in both.",
 )
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
+@click.option("--net", metavar="NAME", help="The net to run, where the model has several.")
 @click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
 def cli(
     *,
@@ -81,15 +83,15 @@ def cli(
     compare: Path | None,
     check: Path | None,
     fast: bool,
+    net: str | None,
     device: int,
 ) -> None:
     """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
     from bmcompiler.analysis.timing_profile import profile_for
     from bmcompiler.errors import BMError, RuntimeUseError
     from bmcompiler.inputs import open_inputs
-    from bmcompiler.plugins.registry import lookup
 
-    session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device, fast=fast)
+    session = _session(model, device, net, fast)
     if "help" in timing_profile:
         list_parameters(session.model.target)
         return
@@ -136,6 +138,18 @@ def cli(
 
         click.echo("\n" + timing_text(analysis.timing()), nl=False)
     _say_written(output, trace)
+
+
+def _session(model: Path, device: int, net: str | None, fast: bool) -> Any:
+    """The net of that name, or the only one. Raises UsageError where there are several and none is named."""
+    from bmcompiler.errors import UsageError
+    from bmcompiler.plugins.registry import lookup
+
+    session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device, net=net, fast=fast)
+    if net is None and len(session.nets) > 1:
+        names = ", ".join(map(printable, session.nets))
+        raise UsageError(f"{model} has {len(session.nets)} nets", remedy=f"pass one with --net: {names}")
+    return session
 
 
 def _say_how(mode: str, check_races: bool) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import numpy as np
-from c_programs import ROOT, SANITIZED, needs_compiler, program, run
+import pytest
+from c_programs import EXAMPLES, ROOT, SANITIZED, needs_compiler, program, run
 
 import bmcompiler
+from bmcompiler import bmodel
 from bmcompiler.runtime import Session
 
+BUNDLES = ROOT / "tests" / "data" / "bm1684x_bundles"
 LENET = ROOT / "models" / "lenet"
 pytestmark = needs_compiler
 
@@ -101,3 +105,20 @@ def test_launches_on_host_memory_and_what_they_refuse(built: Path, tmp_path: Pat
     assert done.returncode == 0, done.stdout.decode(errors="replace") + done.stderr.decode()
     assert b"Traceback" not in done.stderr and b"fault of the library" not in done.stderr
     assert done.stdout == Session(model).run(x)["prob"].tobytes()
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_tokens_of_a_bundle(built: Path, tmp_path: Path, compiler: str) -> None:
+    """The vendor's tokens and hidden states, with keys and values written to rows of the caches."""
+    whole, static, hidden = (tmp_path / name for name in ("whole.bmodel", "static.bmodel", "hidden"))
+    whole.write_bytes(lzma.decompress((BUNDLES / "llama_a_w4f16.bmodel.xz").read_bytes()))
+    bmodel.save(bmodel.load(whole).static_part(), static)
+    wanted = np.load(BUNDLES / "llama_a_w4f16.tokens.npz")
+    prompt = [str(token) for token in wanted["prompt"]]
+    generate = program(built, "bmrt", EXAMPLES / "bmrt_generate.c", compiler, *SANITIZED)
+    done = run(generate, static, hidden, "8", *prompt)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [int(token) for token in done.stdout.split()] == wanted["tokens"].tolist()
+    assert hidden.read_bytes() == wanted["hidden"].tobytes()
+    done = run(generate, whole, hidden, "8", *prompt)
+    assert done.returncode == 1 and b"cut it with bmnet-tool static" in done.stderr

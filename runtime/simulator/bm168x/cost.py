@@ -53,7 +53,8 @@ def stage_costs(
         cycles[sums], macs[sums], ideal[sums] = work.cycles, work.macs, work.ideal
     if len(moves := at[Engine.GDMA]):
         moved = gdma(fields[Engine.GDMA], len(moves))
-        coefficient = moved.source < decoded.stage.ctx_address
+        stage = decoded.stage
+        coefficient = moved.source < (stage.io_address if stage.io_size else stage.ctx_address)
         cycles[moves], stored[moves] = moved.cycles, moved.written
         weights[moves], loaded[moves] = moved.read * coefficient, moved.read * ~coefficient
         source[moves], target[moves] = moved.source, moved.target
