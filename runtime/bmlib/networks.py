@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler import bmodel
-from bmcompiler.bmodel import BModel
+from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, Bm168xTensor
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
 from bmcompiler.runtime.bm168x_device import Bm168xDevice, Bm168xProgram
@@ -266,9 +266,17 @@ def _most(sizes: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def _stage_info(stage: Bm168xStage, program: Bm168xProgram) -> bm_stage_info_t:
     """The memories are those that the program works on; only io memory lasts when another network runs."""
-    sides = (stage.inputs, program.inputs), (stage.outputs, program.outputs)
-    shapes = (tuple(bm_shape_t(tuple(one.shape)) for one in tensors) for tensors, _ in sides)
-    memories = (
-        tuple(bm_device_mem_t(program.address(info), _plain_bytes(one)) for one, info in zip(*side)) for side in sides
+
+    def shapes(tensors: Sequence[Bm168xTensor]) -> tuple[bm_shape_t, ...]:
+        return tuple(bm_shape_t(tuple(one.shape)) for one in tensors)
+
+    def memories(tensors: Sequence[Bm168xTensor], infos: Sequence[TensorInfo]) -> tuple[bm_device_mem_t, ...]:
+        places = zip(tensors, infos, strict=True)
+        return tuple(bm_device_mem_t(program.address(info), _plain_bytes(one)) for one, info in places)
+
+    return bm_stage_info_t(
+        shapes(stage.inputs),
+        shapes(stage.outputs),
+        memories(stage.inputs, program.inputs),
+        memories(stage.outputs, program.outputs),
     )
-    return bm_stage_info_t(*shapes, *memories)
