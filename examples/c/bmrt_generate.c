@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 
     if (argc < 5 || !(hidden = fopen(argv[2], "wb")))
         return fprintf(stderr, "usage: bmrt_generate BUNDLE HIDDEN COUNT TOKEN...\n"), 2;
-    if (bm_dev_request(&handle, 0) != BM_SUCCESS || !(runtime = bmrt_create(handle)))
+    if (bm_dev_request(&handle, 0) != BM_SUCCESS || !(runtime = bmrt_create_ex(&handle, 1)))
         fail("bm_dev_request");
     bmrt_set_flags(runtime, BM_RUNTIME_SHARE_MEM);
     if (!bmrt_load_bmodel(runtime, argv[1]))

@@ -1,6 +1,6 @@
 /* BMRuntime (networks). Names, types and the order of fields and parameters are those of the public interface.
-   `runtime_t` is what `bmrt_create` gives; `tensors_t`, `outputs_t` and `shapes_t` are arrays that a function fills.
-   */
+   `runtime_t` is what `bmrt_create` gives; `handles_t` is an array of handles; `tensors_t`, `outputs_t` and `shapes_t`
+   are arrays that a function fills. */
 
 typedef struct { unsigned long device_addr; unsigned int reserved; int dmabuf_fd; unsigned int rawflags; unsigned int
     size; } bm_device_mem_t;
@@ -27,6 +27,7 @@ void bmrt_tensor_with_device(out bm_tensor_t *tensor, bm_device_mem_t device_mem
     shape);
 
 runtime_t bmrt_create(bm_handle_t bm_handle);
+runtime_t bmrt_create_ex(handles_t bm_handles, int num_handles);
 void bmrt_destroy(runtime_t p_bmrt);
 void bmrt_set_flags(runtime_t p_bmrt, unsigned int flags);
 handle_t bmrt_get_bm_handle(runtime_t p_bmrt);

@@ -181,6 +181,17 @@ def bmrt_create(bm_handle: CardHandle) -> NetworkRuntime:
 
 
 @_served
+def bmrt_create_ex(bm_handles: Sequence[CardHandle], num_handles: int) -> NetworkRuntime:
+    """The same, of one handle: models that several devices share are not run."""
+    if num_handles != 1 or len(bm_handles) < 1:
+        raise RuntimeUseError(f"num_handles is {num_handles}, a runtime has one device")
+    handle = bm_handles[0]
+    if not isinstance(handle, CardHandle) or handle.ended():
+        raise RuntimeUseError("bm_handles has no handle that can be used")
+    return NetworkRuntime(handle)
+
+
+@_served
 def bmrt_destroy(p_bmrt: NetworkRuntime) -> None:
     """End a runtime and its networks."""
     p_bmrt.end()

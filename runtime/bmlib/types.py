@@ -230,6 +230,7 @@ BMRT = Api(
         "const void *": buffer("const void *"),
         "bm_data_type_t": signed("bm_data_type_t", 32),
         "bm_store_mode_t": signed("bm_store_mode_t", 32),
+        "handles_t": instance("handles_t", (list, tuple), "a list of handles"),
         "buffers_t": instance("buffers_t", (list, tuple), "a list of buffers"),
         **{one: instance(one, list, "a list") for one in ("tensors_t", "outputs_t", "shapes_t")},
     },

@@ -149,6 +149,13 @@ def _owned(array: Any) -> int:
     return int(address)
 
 
+def _create_ex(slots: Any, result: int) -> None:
+    count = ctypes.c_int32(slots[1]).value
+    handles = [HANDLES.read(ctypes.c_uint64.from_address(slots[0]).value)] if slots[0] and count == 1 else []
+    made = LIBRARY.functions("bmrt_create_ex")(handles if slots[0] else None, count)
+    ctypes.c_uint64.from_address(result).value = HANDLES.number(made)
+
+
 def _array(address: int, count: int) -> list[Any] | None:
     size = ctypes.sizeof(LIBRARY.layout("bm_tensor_t"))
     return [_tensor(address + index * size) for index in range(count)] if address else None
@@ -275,6 +282,7 @@ LIBRARY: CLibrary = CLibrary(
         "name_t": "const char *",
         "names_t *": "const char ***",
         "tensors_t": "bm_tensor_t *",
+        "handles_t": "bm_handle_t *",
         "buffers_t": "void *const *",
         "outputs_t": "void **",
         "shapes_t": "bm_shape_t *",
@@ -292,6 +300,7 @@ LIBRARY: CLibrary = CLibrary(
         "bmrt_load_bmodel_data": buffered(
             lambda: LIBRARY, "bmrt_load_bmodel_data", bmodel_data=lambda values: int(values["size"])
         ),
+        "bmrt_create_ex": _create_ex,
         "bmrt_shape": _dims,
         "bmrt_launch_data": _launch_data,
         "bmrt_get_network_info": _info,

@@ -116,6 +116,24 @@ def test_what_a_net_keeps_is_its_own_and_outlasts_other_nets() -> None:
     )
 
 
+def test_nets_share_coefficients_and_neuron_memory() -> None:
+    def first_byte(net: str) -> int:
+        (found,) = (one for one in model(QWEN).nets if one.name == net)
+        (place,) = {np.frombuffer(stage.coefficients, np.uint8).ctypes.data for stage in found.stages}
+        return place
+
+    assert first_byte("block_0") == first_byte(BLOCK) != first_byte("block_1")
+    card = Card(model(QWEN))
+    places: dict[str, set[tuple[int, ...]]] = {}
+    for net in card.nets:
+        info = call.bmrt_get_network_info(card.runtime, net)
+        places[net] = {tuple(one.device_addr for one in stage.input_mems) for stage in info.stages}
+        assert (info.addr_mode, info.is_dynamic) == (int(net.startswith("block_cache")), False)
+    assert places["block_0"] == places["block_1"] and len(places[BLOCK]) == 1
+    assert not places[BLOCK] & places["block_cache_1"]
+    card.close()
+
+
 def test_bfloat16_is_passed_as_bits_or_as_real_numbers() -> None:
     inputs, wanted = next((ins, outs) for net, _, ins, outs in runs(QWEN) if net.name == BLOCK)
     half = numpy_dtype("bf16")

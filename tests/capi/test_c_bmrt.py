@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     float data[784], own[10];
     void *inputs[1] = {data}, *none[1] = {NULL}, *outputs[1] = {own}, *made[1] = {NULL};
     bm_shape_t shape = {4, {1, 1, 28, 28}}, wrong = {9, {1}}, flat = {2, {1, 784}}, result;
-    bm_handle_t handle;
+    bm_handle_t handle, handles[1];
     bm_tensor_t tensor, output, broken;
     void *runtime;
     if (argc != 2 || fread(data, 1, sizeof data, stdin) != sizeof data || bm_dev_request(&handle, 0) != BM_SUCCESS)
@@ -51,6 +51,10 @@ int main(int argc, char **argv)
         return 6;
     free(made[0]);
 
+    refused(bmrt_create_ex(&handle, 2) != NULL, "num_handles is 2");
+    refused(bmrt_create_ex(NULL, 1) != NULL, "bm_handles is NULL");
+    handles[0] = (bm_handle_t)runtime;
+    refused(bmrt_create_ex(handles, 1) != NULL, "no handle that can be used");
     refused(bmrt_launch_data(NULL, "LeNet", inputs, &shape, 1, outputs, &result, 1, true), "p_bmrt is NULL");
     refused(bmrt_launch_data(handle, "LeNet", inputs, &shape, 1, outputs, &result, 1, true), "p_bmrt is an object");
     refused(bmrt_launch_data(runtime, NULL, inputs, &shape, 1, outputs, &result, 1, true), "net_name is NULL");

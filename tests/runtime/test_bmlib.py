@@ -46,6 +46,7 @@ def good() -> Values:
         "const bm_tensor_t *": tensor,
         "const bm_tensor_t": [tensor],
         "const bm_shape_t": [shape],
+        "handles_t": [handle],
         "buffers_t": [bytes(BYTES)],
         **{one: [None] for one in ("tensors_t", "outputs_t", "shapes_t")},
     }
