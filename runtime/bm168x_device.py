@@ -56,7 +56,7 @@ class Bm168xDevice(Device):
 
     @abstractmethod
     def planner(self, memory: GlobalMemory, local: LaneMemory, relocation: Relocation) -> Planner:
-        """A memories with these memories, as what decodes groups for it."""
+        """These memories, as what decodes groups for them."""
 
     def memory(self, allocate: Callable[[int], DeviceBlock] = host_block) -> Bm168xMemory:
         """Memory that models may be loaded into; `allocate` gives zeroed bytes of it."""
@@ -127,9 +127,11 @@ class Bm168xProgram(SimulatedProgram[LaneMemory]):
         return steps
 
     def _refuse_unknown_addresses(self) -> None:
-        for info, tensor in zip((*self.inputs, *self.outputs), (*self._stage.inputs, *self._stage.outputs)):
-            start = self._stage.io_address if info.kept else self._stage.ctx_address
-            if self._net.address_mode not in (BASIC, IO_ALONE) and tensor.address != start + info.offset:
+        stage = self._stage
+        for info, tensor in zip((*self.inputs, *self.outputs), (*stage.inputs, *stage.outputs)):
+            start = tensor.address - stage.ctx_address
+            inside = info.kept or 0 <= start <= stage.ctx_size - tensor.size
+            if self._net.address_mode not in (BASIC, IO_ALONE) and not inside:
                 raise UnsupportedError(
                     f"tensor '{info.name}' of net '{self._net.name}' lies outside neuron and io memory: addresses of "
                     f"the mode {mode_name(self._net.address_mode)} are not known",

@@ -213,7 +213,8 @@ class Session:
         An exact match of shapes wins; else the largest compiled batch that the samples fill, else the smallest batch.
         """
         for program in self._programs:
-            if all(shape in (None, info.shape) for info, shape in zip(program.inputs, shapes)):
+            compiled = [info.shape for info in program.inputs]
+            if len(compiled) == len(shapes) and all(b in (None, a) for a, b in zip(compiled, shapes)):
                 return program, _batch(program)
         fitting = [program for program in self._programs if _fits_but_for_batch(program, shapes)]
         batches = {shape[0] for shape in shapes if shape}

@@ -282,8 +282,8 @@ class Bm168xModel(BModel):
                 known = nets.setdefault(name or net.name, replace(net, name=name or net.name, stages=[]))
                 if known.address_mode != net.address_mode:
                     raise UnsupportedError(
-                        f"stages of net {known.name!r} have the address modes {known.address_mode} and "
-                        f"{net.address_mode}, which a net has one of",
+                        f"stages of net {known.name!r} have the address modes {mode_name(known.address_mode)} and "
+                        f"{mode_name(net.address_mode)}, of which a net has one",
                         remedy="give the nets different names",
                     )
                 known.stages.extend(net.stages)
@@ -338,7 +338,7 @@ def _instruction_bytes(subnet: TpuSubnet) -> int:
 def tensor_info(tensor: Bm168xTensor, stage: Bm168xStage) -> TensorInfo:
     """A boundary tensor as sessions see it: its offset counts from the start of neuron memory, or of io memory."""
     inside = stage.ctx_address <= tensor.address < stage.ctx_address + stage.ctx_size
-    kept = stage.io_address <= tensor.address < stage.io_address + stage.io_size
+    kept = stage.io_address <= tensor.address <= stage.io_address + stage.io_size - tensor.size
     return TensorInfo(
         tensor.name,
         tensor.shape,

@@ -217,5 +217,5 @@ def test_unfit_memory_is_refused() -> None:
     outside = read(memoryview(changed(2, io_size=0)), "tagged")
     with pytest.raises(UnsupportedError, match="the mode io_tag are not known"):
         Session(outside).run({info.name: np.zeros(info.shape) for info in Session(outside).inputs})
-    with pytest.raises(UnsupportedError, match="address modes 1 and 0"):
+    with pytest.raises(UnsupportedError, match="address modes io_alone and basic"):
         whole.combined([replace(whole, nets=[replace(net, address_mode=BASIC)])])
