@@ -57,7 +57,7 @@ class LoadedNet:
 
     @cached_property
     def neuron(self) -> DeviceBlock:
-        """Neuron memory."""
+        """Neuron memory, which all nets of the model share."""
         return self.shared.neuron(self.neuron_size)
 
     @cached_property
