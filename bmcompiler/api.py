@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from bmcompiler import driver
 from bmcompiler.errors import BMError, UnknownOptionError
+from bmcompiler.files.overwriting import refuse_overwriting
 from bmcompiler.ir import Module
 from bmcompiler.options import FLAGS, ModuleOptions, Options, Path_
 from bmcompiler.result import Result
@@ -160,6 +162,7 @@ def compile(request: FileRequest) -> Result:
         BMError: everything else that can be wrong, in a sentence with a remedy.
         OSError: `output` cannot be written.
     """
+    _keep_inputs(request, request.output, request.model, request.weights)
     return _saved(driver.compile_network(request.model, request.weights, request), request.output)
 
 
@@ -172,7 +175,17 @@ def compile_module(request: ModuleRequest) -> Result:
         VerifyError: a module that breaks a rule of the IR.
         BMError, OSError: as `compile`.
     """
+    _keep_inputs(request, request.output)
     return _saved(driver.compile_ir(request.module, request), request.output)
+
+
+def _keep_inputs(options: ModuleOptions, output: Path_ | None, *files: Path_ | None) -> None:
+    """Raise UsageError for an output that would take the place of an input."""
+    if output is None and options.save_ir is None:
+        return
+    given = (options.data, options.table, options.quant_table, options.images and options.images.path)
+    inputs = [*files, *(each for each in given if isinstance(each, str | os.PathLike))]
+    refuse_overwriting((output, options.save_ir), inputs)
 
 
 def _saved(result: Result, output: Path_ | None) -> Result:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler import defaults
-from bmcompiler.cli.common import command_line, format_table, printable, progress
+from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 from bmcompiler.options import FLAGS, METHODS
 
@@ -48,9 +48,9 @@ them, the same that its commands compute.
 @click.option("--samples", type=click.IntRange(1), default=8, show_default=True, help="Samples that are compared.")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Layers in the printed table.")
 @click.option("--max-error", type=float, default=0.02, show_default=True, help="What --suggest aims at.")
-@click.option("--suggest", metavar="TABLE", type=click.Path(path_type=Path), help="Write a quantization table.")
-@click.option("--dump-layers", metavar="DIR", type=click.Path(path_type=Path), help="Write every layer's values, .npz.")
-@click.option("--html", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a page with pictures.")
+@click.option("--suggest", metavar="TABLE", type=Output(path_type=Path), help="Write a quantization table.")
+@click.option("--dump-layers", metavar="DIR", type=Output(path_type=Path), help="Write every layer's values, .npz.")
+@click.option("--html", metavar="FILE.html", type=Output(path_type=Path), help="Write a page with pictures.")
 def cli(
     *,
     model: Path,

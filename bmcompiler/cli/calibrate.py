@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import command_line, printable, progress
+from bmcompiler.cli.common import Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 from bmcompiler.cli.workers import worker_options
 from bmcompiler.options import METHODS
@@ -34,7 +34,7 @@ plain text, one tensor and threshold per line.
 @click.option("--data", metavar="PATH", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
 @image_options
 @limit_option
-@click.option("-o", "--output", required=True, metavar="TABLE", type=click.Path(path_type=Path), help="Table to write.")
+@click.option("-o", "--output", required=True, metavar="TABLE", type=Output(path_type=Path), help="Table to write.")
 @click.option(
     "--method",
     "--calibration-method",

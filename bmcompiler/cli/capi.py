@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bmcompiler.cli.common import command_line
+from bmcompiler.cli.common import Output, command_line
 
 
 @click.group()
@@ -15,7 +15,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--out", "folder", type=click.Path(path_type=Path), required=True, help="folder to write to")
+@click.option("--out", "folder", type=Output(path_type=Path), required=True, help="folder to write to")
 @click.option("--cc", help="C compiler, else $CC or cc")
 def build(folder: Path, cc: str | None) -> None:
     """Write headers, shared libraries and pkg-config files."""

@@ -8,30 +8,61 @@ Exit status: 0 success, 1 a reported error, 2 bad usage, 130 interrupted.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.text import Cell, format_table, printable
 
-__all__ = ["Cell", "command_line", "format_table", "printable", "progress", "run"]
+__all__ = ["Cell", "Output", "command_line", "format_table", "printable", "progress", "run"]
 
 T = TypeVar("T")
 
 
+class Output(click.Path):
+    """The type of options that name a file or folder to write; all other paths of a command are read."""
+
+
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
-    """The function a console script calls; gives the command `--version`, and `-h` wherever there is `--help`."""
+    """The function a console script calls; gives the command `--version`, and `-h` wherever there is `--help`.
+
+    No command begins whose outputs would replace its inputs.
+    """
     _add_version(command, prog)
+    _keep_inputs(command)
     command.context_settings.setdefault("help_option_names", ["-h", "--help"])
 
     def main() -> None:
         sys.exit(run(command, prog))
 
     return main
+
+
+def _keep_inputs(command: click.Command) -> None:
+    """Compare the paths that are given before the command, or each one of a group, begins."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _keep_inputs(each)
+        return
+    begin = command.callback
+    assert begin is not None, "commands do something"
+    paths = [each for each in command.params if isinstance(each.type, click.Path)]
+
+    def kept(**given: Any) -> Any:
+        from bmcompiler.files.overwriting import refuse_overwriting
+
+        outputs = [given[each.name] for each in paths if isinstance(each.type, Output)]
+        inputs = [given[each.name] for each in paths if not isinstance(each.type, Output) and each.name in given]
+        listed = [path for each in inputs for path in (each if isinstance(each, tuple) else (each,))]
+        refuse_overwriting(outputs, listed)
+        return begin(**given)
+
+    command.callback = functools.update_wrapper(kept, begin)
 
 
 def _add_version(command: click.Command, prog: str) -> None:

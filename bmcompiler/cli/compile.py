@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler import defaults
-from bmcompiler.cli.common import command_line, printable, progress
+from bmcompiler.cli.common import Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 from bmcompiler.cli.plugin_option import list_plugins_option
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
@@ -46,7 +46,7 @@ class _TargetOption(click.Option):
 @click.argument("model", required=False, metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--target", cls=_TargetOption, required=True, metavar="CHIP")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write [default: NAME.bmodel].")
+@click.option("-o", "--output", type=Output(path_type=Path), help="Model file to write [default: NAME.bmodel].")
 @click.option("--name", help="Name of the net inside the model [default: from the file].")
 @click.option("--shapes", multiple=True, help='Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.')
 @click.option("--quantize", type=click.Choice(defaults.PRECISIONS), help="Precision [default: the target's own].")
@@ -90,8 +90,8 @@ class _TargetOption(click.Option):
 @click.option("--pipeline", help="Passes to run instead of the target's; --pipeline help lists and explains them.")
 @click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after a pass, to stderr.")
 @click.option("--verify-each", is_flag=True, help="Verify the IR after every pass.")
-@click.option("--save-ir", type=click.Path(path_type=Path), help="Write the final IR (.mlir, weights beside it).")
-@click.option("--report", type=click.Path(path_type=Path), help="Write a report (.html, .json, or .csv of the layers).")
+@click.option("--save-ir", type=Output(path_type=Path), help="Write the final IR (.mlir, weights beside it).")
+@click.option("--report", type=Output(path_type=Path), help="Write a report (.html, .json, or .csv of the layers).")
 @click.option(
     "--check",
     metavar="auto|never|always|N",
@@ -104,7 +104,7 @@ class _TargetOption(click.Option):
 @click.option(
     "--keep-bad",
     metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Output(path_type=Path, file_okay=False),
     help="Where a check fails, keep the layer's IR, weights, inputs and program here, to reproduce it without the net.",
 )
 @timing_profile_option
@@ -146,6 +146,7 @@ def cli(
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
     from bmcompiler import bmodel
     from bmcompiler.driver import compile_network, parse_shapes
+    from bmcompiler.files.overwriting import refuse_overwriting
     from bmcompiler.files.store import check_output, file_name
     from bmcompiler.options import Options, as_check
     from bmcompiler.parallel import open_pool
@@ -194,7 +195,9 @@ def cli(
         progress=progress,
     )
     table_to_write = quant_table if quant_table is not None and not quant_table.exists() else None
-    for path in (output or Path(file_name(name or model.stem) + ".bmodel"), save_ir, report, table_to_write):
+    first = output or Path(file_name(name or model.stem) + ".bmodel")
+    refuse_overwriting([first, table_to_write], [model, weights, data, table])
+    for path in (first, save_ir, report, table_to_write):
         if path is not None:
             check_output(path)
     with open_pool(workers, scheduler) as options.pool:

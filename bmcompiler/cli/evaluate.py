@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import command_line, format_table, printable, progress
+from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 from bmcompiler.cli.workers import worker_options
 
@@ -47,7 +47,7 @@ sums, makes the score, else it is the mean of the first name.
 @click.option("--part", type=click.IntRange(1), default=32, show_default=True, help="Samples per piece of work.")
 @click.option("--resume", metavar="FILE", type=click.Path(path_type=Path), help="Go on from FILE; written as it goes.")
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
-@click.option("-o", "--report", metavar="FILE.json", type=click.Path(path_type=Path), help="Numbers of every sample.")
+@click.option("-o", "--report", metavar="FILE.json", type=Output(path_type=Path), help="Numbers of every sample.")
 def cli(
     *,
     model: Path,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler.cli.common import command_line, format_table
+from bmcompiler.cli.common import Output, command_line, format_table
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir.keys import WEIGHT
 
@@ -38,9 +38,7 @@ def _list_passes(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("--pipeline", required=True, help='Passes to run, for example "fold-constants,canonicalize{rounds=2}".')
-@click.option(
-    "-o", "--output", default=STDIO, type=click.Path(), help="Result, weights beside it; - for text on stdout."
-)
+@click.option("-o", "--output", default=STDIO, type=Output(), help="Result, weights beside it; - for text on stdout.")
 @click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after this pass (or all) on stderr.")
 @click.option("--verify-each", is_flag=True, help="Verify the IR after every pass.")
 @click.option("--timing", is_flag=True, help="Print the time of every pass on stderr.")

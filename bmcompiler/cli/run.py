@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler.cli.common import command_line, format_table, printable, progress
+from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 
@@ -46,10 +46,10 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
 @image_options
 @limit_option
-@click.option("-o", "--output", metavar="OUT.npz", type=click.Path(path_type=Path), help="Where the outputs go.")
+@click.option("-o", "--output", metavar="OUT.npz", type=Output(path_type=Path), help="Where the outputs go.")
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
-@click.option("--trace", metavar="FILE.json", type=click.Path(path_type=Path), help="Write a timeline (Chrome trace).")
+@click.option("--trace", metavar="FILE.json", type=Output(path_type=Path), help="Write a timeline (Chrome trace).")
 @timing_profile_option
 @click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
 @click.option(

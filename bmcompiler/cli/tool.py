@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import command_line, format_table, printable
+from bmcompiler.cli.common import Output, command_line, format_table, printable
 from bmcompiler.errors import BMError, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def info(file: str, as_json: bool) -> None:
 @cli.command()
 @FILE
 @click.option("--net", type=int, help="Only program N (counted from 0, as in `info`).")
-@click.option("-o", "--output", type=click.Path(), help="Write to this file instead of the terminal.")
+@click.option("-o", "--output", type=Output(), help="Write to this file instead of the terminal.")
 def dis(file: str, net: int | None, output: str | None) -> None:
     """Disassemble the command buffers of FILE."""
     from bmcompiler.bmodel import load
@@ -93,14 +93,16 @@ def dis(file: str, net: int | None, output: str | None) -> None:
 
 @cli.command()
 @FILE
-@click.option("-o", "--output", required=True, type=click.Path(), help="Folder for the pieces; made when missing.")
+@click.option("-o", "--output", required=True, type=Output(), help="Folder for the pieces; made when missing.")
 def extract(file: str, output: str) -> None:
     """Write every command buffer, weight set and description in FILE to a file of its own."""
     from bmcompiler.bmodel import load
+    from bmcompiler.files.overwriting import refuse_overwriting
     from bmcompiler.files.store import make_folder
 
     folder = Path(output)
     pieces = list(load(file).pieces())
+    refuse_overwriting([folder / name for name, _ in pieces], [file])
     make_folder(folder)
     for name, data in pieces:
         from bmcompiler.files.store import atomic_output
@@ -112,7 +114,7 @@ def extract(file: str, output: str) -> None:
 
 @cli.command()
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=click.Path(), help="The combined model file.")
+@click.option("-o", "--output", required=True, type=Output(), help="The combined model file.")
 @click.option("--name", help="Net name of the result; needed when names differ in files of one net.")
 def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
     """Put models of one net, compiled for different input shapes, into one file; equal weights are stored once.
@@ -132,7 +134,7 @@ def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
 
 @cli.command()
 @FILE
-@click.option("-o", "--output", required=True, type=click.Path(), help="The model file with what is left.")
+@click.option("-o", "--output", required=True, type=Output(), help="The model file with what is left.")
 def static(file: str, output: str) -> None:
     """Cut the nets of FILE before their first dynamic subnet, whose inputs become outputs.
 

@@ -92,6 +92,8 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
     try:
         with open(handle, "w" if text else "wb", encoding="utf-8" if text else None) as stream:
             yield stream
+            stream.flush()
+            os.fsync(stream.fileno())  # a machine that stops now has the old file or the new one
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException as error:

@@ -1,0 +1,112 @@
+"""No command replaces what it reads: refused before it reads anything, by whatever spelling; what was there stays."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click import Command, Group
+
+import bmcompiler
+from bmcompiler.cli import accuracy, calibrate, capi, compile, evaluate, opt, run, tool
+from bmcompiler.cli import common as cli
+from bmcompiler.errors import UsageError
+
+LENET = Path(__file__).resolve().parents[2] / "models" / "lenet"
+MODULES = (accuracy, calibrate, capi, compile, evaluate, opt, run, tool)
+CASES = (
+    (compile.cli, "net.prototxt w.caffemodel --target bm1684 -o w.caffemodel"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1684 -o ./net.prototxt"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1684 -o deeper/../w.caffemodel"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1684 -o link.bmodel"),
+    (compile.cli, "net.prototxt hard --target bm1684 -o w.caffemodel"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1684 --report net.prototxt"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1684 -o x.bmodel --report x.bmodel"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1880 --data samples -o samples/a.npz"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1880 --images samples -o samples/a.npz"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1880 --data data.npz -o data.npz"),
+    (compile.cli, "net.mlir --target bm1684 --save-ir net.mlir"),
+    (compile.cli, "net.mlir --target bm1684 -o net.weights.npz"),
+    (calibrate.cli, "net.prototxt w.caffemodel --data data.npz -o data.npz"),
+    (accuracy.cli, "net.prototxt w.caffemodel --target bm1880 --data data.npz --html data.npz"),
+    (accuracy.cli, "net.prototxt w.caffemodel --target bm1880 --data data.npz --suggest w.caffemodel"),
+    (run.cli, "a.bmodel --input data.npz -o data.npz"),
+    (run.cli, "a.bmodel --input data.npz --trace a.bmodel"),
+    (evaluate.cli, "a.bmodel --data data.npz -o data.npz"),
+    (opt.cli, "net.mlir --pipeline canonicalize -o net.mlir"),
+    (tool.cli, "combine a.bmodel b.bmodel -o ./b.bmodel"),
+    (tool.cli, "static a.bmodel -o a.bmodel"),
+    (tool.cli, "dis a.bmodel -o a.bmodel"),
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copy(LENET / "deploy.prototxt", folder / "net.prototxt")
+    shutil.copy(LENET / "lenet.caffemodel", folder / "w.caffemodel")
+    (folder / "samples").mkdir()
+    (folder / "deeper").mkdir()
+    for path in ("data.npz", "samples/a.npz"):
+        np.savez(folder / path, data=np.zeros((2, 1, 28, 28), np.float32))
+    net = (folder / "net.prototxt", folder / "w.caffemodel")
+    bmcompiler.compile(*net, target="bm1684", output=folder / "a.bmodel", save_ir=folder / "net.mlir", check="never")
+    shutil.copy(folder / "a.bmodel", folder / "b.bmodel")
+    (folder / "link.bmodel").symlink_to("w.caffemodel")
+    (folder / "hard").hardlink_to(folder / "w.caffemodel")
+    return folder
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("command", "words"), CASES, ids=[words for _, words in CASES])
+def test_an_output_is_no_input(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: Command, words: str
+) -> None:
+    monkeypatch.chdir(made)
+    before = _contents(made)
+    assert cli.run(command, "bmnet", words.split()) == 2
+    assert "give the output another name" in capsys.readouterr().err
+    assert _contents(made) == before
+
+
+def test_pieces_do_not_replace_the_model(made: Path, tmp_path: Path) -> None:
+    model = tmp_path / "a.bmodel"
+    shutil.copy(made / "a.bmodel", model)
+    assert cli.run(tool.cli, "bmnet-tool", ["extract", str(model), "-o", str(tmp_path / "out")]) == 0
+    piece = next((tmp_path / "out").iterdir())
+    shutil.copy(model, piece)
+    assert cli.run(tool.cli, "bmnet-tool", ["extract", str(piece), "-o", str(tmp_path / "out")]) == 2
+    assert piece.read_bytes() == model.read_bytes()
+
+
+def test_programs_lose_nothing_either(made: Path) -> None:
+    net = (made / "net.prototxt", made / "w.caffemodel")
+    before = _contents(made)
+    with pytest.raises(UsageError, match=r"w\.caffemodel: is an input"):
+        bmcompiler.compile(*net, target="bm1684", output=made / "deeper" / ".." / "w.caffemodel")
+    with pytest.raises(UsageError, match="lies in the input folder"):
+        bmcompiler.compile(*net, target="bm1880", data=made / "samples", output=made / "samples" / "a.npz")
+    assert _contents(made) == before
+
+
+def _commands(command: Command) -> Iterator[Command]:
+    if isinstance(command, Group):
+        for each in command.commands.values():
+            yield from _commands(each)
+    else:
+        yield command
+
+
+def test_every_path_that_a_command_writes_is_declared_as_an_output() -> None:
+    """Options named like outputs; `--quant-table` and `--resume` are read where they are there, and count as inputs."""
+    named = {"output", "report", "trace", "html", "suggest", "dump_layers", "save_ir", "keep_bad", "folder"}
+    for module in MODULES:
+        for command in _commands(module.cli):
+            for each in command.params:
+                assert (each.name in named) == isinstance(each.type, cli.Output), (command.name, each.name)
