@@ -190,6 +190,13 @@ LIMITS = {
         [4095],
         [4096],
     ),
+    "broadcast axes": Limit(
+        ("bm1684",),
+        "four axes",
+        lambda n, v: n.b.add_shift(x(n, *v), x(n, *(s if i % 2 else 1 for i, s in enumerate(v)), name="y"), rshift=1),
+        [(2, 3, 4), (2, 3, 4, 5)],
+        [(2, 3, 4, 5, 6)],
+    ),
     "depth of bytes": Limit(
         ("bm1684",),
         "depth of the product",

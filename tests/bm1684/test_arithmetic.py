@@ -122,6 +122,25 @@ def test_shift_amounts_have_six_signed_bits() -> None:
     assert [hex(int(v)) for v in _local(memories, 0x2000, 4, np.uint32)] == ["0xff00000", "0xff00", "0xfe000000", "0xf"]
 
 
+def test_the_largest_exponent_of_fp16_is_an_ordinary_one() -> None:
+    """What fp16 calls infinities and NaN become numbers, with either sign."""
+    memories, bits = Memories(), np.array([0x7C00, 0xFC00, 0x7FFF, 0xFE00, 0x7BFF, 1], np.uint16)
+    memories.local.bytes[0, : bits.nbytes] = bits.view(np.uint8)
+    builder = CommandBuilder()
+    builder.gdma(
+        direction=Direction.LOCAL_TO_LOCAL,
+        special_func=Function.CONVERT,
+        src_data_format=DataFormat.FP16,
+        dst_data_format=DataFormat.FP32,
+        src_addr=local_address(0),
+        dst_addr=local_address(0x1000),
+        **{f"{side}_{axis}": bits.size if axis == "w" else 1 for side in ("src", "dst") for axis in "nchw"},
+    )
+    compile_plan(builder.groups(), memories).run()
+    made = _local(memories, 0x1000, bits.size, np.float32)
+    assert made.tolist() == [65536.0, -65536.0, 131008.0, -98304.0, 65504.0, 2.0**-24]
+
+
 @pytest.mark.parametrize(
     ("source", "target", "values", "expected"),
     [

@@ -120,7 +120,8 @@ def test_their_cycles_are_planned(
         (_weighted(96, 288), (3136, 96), True),
         (_weighted(1280, 1000), (1, 1280), False),
         (_weighted(4096, 4096), (16, 4096), False),  # commands of matrices fill 64 lanes with their columns
-        (_weighted(25088, 64), (64, 25088), False),  # rows of the left operand do not fit a lane
+        (_weighted(8192, 64), (64, 8192), True),
+        (_weighted(8193, 64), (64, 8193), False),  # its smallest tiles do not fit local memory
         (_weighted(64, 30, transpose_right=True), (40, 64), False),
         (_weighted(40, 30, transpose_left=True), (40, 64), False),
     ],

@@ -80,6 +80,8 @@ def test_their_cycles_are_planned(rows: int, depth: int, columns: int, kind: str
 @pytest.mark.parametrize(
     ("make", "shape", "by_rows"),
     [
+        (_weighted(8192, 64), (64, 8192), True),
+        (_weighted(8193, 64), (64, 8193), False),  # its smallest tiles do not fit local memory
         (_weighted(768, 768), (384, 768), True),
         (_weighted(3072, 768), (197, 3072), True),
         (_weighted(96, 288), (3136, 96), True),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Ar, Gather, Precision, Rounding, Sfu, Task, Trans
+from bmcompiler.backends.bm1684x.codes import Ar, Gather, Move, Precision, Rounding, Sfu, Task, Trans
+from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.backends.bm1684x.isa import AR, SFU, SG, TRANS
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import SimulatorError
@@ -91,6 +92,26 @@ def test_places_of_a_list_have_the_column_first() -> None:
     kept = np.full_like(image, -1)
     kept[0][:, [0, 3, 2], [5, 1, 0]] = image[0][:, [0, 3, 2], [5, 1, 0]]
     assert np.array_equal(back.read(), kept)
+
+
+def scattering(memories: Memories, **more: int) -> Plan:
+    """Three rows of two numbers, to where the indices say among four rows."""
+    rows = [(_R, (1, 4, 2)), (_A, (1, 3, 2)), (_B, (1, 3, 0))]
+    sides = [transfers.Rows(transfers.in_window(at), sizes, (0, 0)) for at, sizes in rows]
+    command = transfers.indexed(Move.SCATTER, *sides, Precision.FP32, strides=False)
+    return compile_plan([CommandGroup(b"", command.layout.pack(command.fields | more))], memories)
+
+
+def test_a_scatter_has_an_index_for_each_row_it_brings() -> None:
+    memories = Memories()
+    put(memories, _A, np.arange(6, dtype=np.float32).reshape(1, 1, 3, 2))
+    put(memories, _B, np.array([2, 0, 9], np.uint32).reshape(1, 1, 3, 1))
+    result = put(memories, _R, np.full((1, 1, 4, 2), 7, np.float32))
+    scattering(memories).run()
+    assert result.read()[0, 0].tolist() == [[2, 3], [7, 7], [0, 1], [7, 7]]
+    for more in ({"index_h": 2}, {"src_h": 4}, {"fill_constant_en": 1}):
+        with pytest.raises(SimulatorError, match=r"a scatter of \d rows has \d indices, or a constant source"):
+            scattering(memories, **more).run()
 
 
 @pytest.mark.parametrize(("limit", "fill", "want"), [(1, 0, [11, 90, 13]), (1, 1, [11, 7, 13]), (0, 0, None)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1880.asm import assemble, disassemble
 from bmcompiler.backends.bm1880.cmdbuf import normalised, pack_cpu, records
-from bmcompiler.backends.bm1880.isa import GDMA, HEADER, TIU, Engine
+from bmcompiler.backends.bm1880.isa import CPU, GDMA, HEADER, TIU, Engine
 from bmcompiler.errors import EncodingError, FileFormatError
 
 SIZES = {Engine.TPU: (112,), Engine.GDMA: (64,), Engine.CPU: (48, 224, 228, 400)}
@@ -103,6 +103,8 @@ def test_garbage_in_the_header_nibble_is_cleared() -> None:
         (lambda b: b[:74] + b"\x03" + b[75:], "record 1 at offset 72: engine id 3"),
         (lambda b: b"\xa5\0\1\0" + struct.pack("<I", 0xFFFFFFF0), "record 0 at offset 0: payload is cut off"),
         (lambda b: b"\xa5\0\1\0" + struct.pack("<I", 5), "record 0 at offset 0: CPU payload of 5 bytes"),
+        (lambda b: b"\xa5\0\1\0" + struct.pack("<I", CPU.size - 4), "record 0 at offset 0: CPU payload of"),
+        (lambda b: b"\xa5\0\1\0" + struct.pack("<I", CPU.size + 2), "record 0 at offset 0: CPU payload of"),
     ],
 )
 def test_malformed_buffers_name_record_and_offset(change, reason: str) -> None:  # type: ignore[no-untyped-def]
@@ -118,6 +120,13 @@ def test_random_bytes_are_refused_or_assemble_to_themselves(data: bytes) -> None
         except FileFormatError:
             continue
         assert assemble(text) == start + data
+
+
+def test_a_record_of_the_host_may_have_no_parameters() -> None:
+    """Encoders of others write fewer bytes than ours, which fill up."""
+    plain = CPU.encode_one()
+    data = b"".join(HEADER.encode_one(engine=Engine.CPU, len=len(body)) + body for body in (plain, plain + bytes(4)))
+    assert records(data).length.tolist() == [CPU.size, CPU.size + 4]
 
 
 def test_records_index_a_buffer() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.codegen.groups.steps import Residency
+from bmcompiler.codegen.groups.timeline import timeline
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.residency import plan_residency, whole_units
 from bmcompiler.interpreter import run_module
@@ -41,14 +45,19 @@ def _kernel(op: Operation) -> DeviceKernel:
     return found
 
 
-def moved_before(module: Module) -> list[int]:
-    """How many steps before the concatenation each of its portions is done that is done early."""
+def planned(module: Module) -> Residency:
+    """All ops in local memory."""
     ops = [op for op in module.main.ops if op.results and op.short_name != "weight"]
     tiler, copier = TARGET.resident_memory()
     units = whole_units(ops, lambda op: _kernel(op).whole(op))
     plan = plan_residency(units, lambda op: True, lambda value: not list(value.users), tiler, copier)
     assert plan is not None
-    return [number - at for number, step in enumerate(plan.steps) for at in step.early.values()]
+    return plan
+
+
+def moved_before(module: Module) -> list[int]:
+    """How many steps before the concatenation each of its portions is done that is done early."""
+    return [number - at for number, step in enumerate(planned(module).steps) for at in step.early.values()]
 
 
 @pytest.mark.parametrize(("size", "early", "ahead"), [(20, True, True), (20, False, False), (300, True, False)])
@@ -62,6 +71,24 @@ def test_nothing_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     early = analyze(TARGET.compile([module], 2).model, 0).timing().cycles
     monkeypatch.setattr("bmcompiler.codegen.residency._Planner._early_portions", lambda planner, index, *rest: index)
     assert early < analyze(TARGET.compile([module], 2).model, 0).timing().cycles
+
+
+def test_a_concatenation_waits_for_what_is_done_early() -> None:
+    plan, long = planned(branches(20)), 1 << 20
+    (joined,) = (step for step in plan.steps if step.early)
+    assert joined.work is not None
+    work, (early,) = joined.work, joined.early
+
+    def start(cycles: int) -> float:
+        """Of the concatenation, if the early portion takes so long."""
+        portions = tuple(
+            portion._replace(cycles=cycles, transfers=cycles) if number == early else portion
+            for number, portion in enumerate(work.portions)
+        )
+        joined.work = replace(work, cycles=sum(each.cycles for each in portions), portions=portions)
+        return timeline(plan, lambda op: 0, *TARGET.resident_memory()).starts[plan.steps.index(joined)]
+
+    assert start(2 * long) - start(long) == long
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])

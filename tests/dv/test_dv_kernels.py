@@ -32,6 +32,10 @@ ON_DEVICE: dict[str, tuple[tuple[int, ...], Build]] = {
         lambda b, x: b.deconv(x, weights(b, 16, 1, 4, 4), group=16, strides=(2, 2), pads=(1,) * 4),
     ),
     "deconv dilated": (MAP, lambda b, x: b.deconv(x, weights(b, 16, 3, 3, 3), pads=(2,) * 4, dilations=(2, 2))),
+    "deconv with rows apart": (
+        MAP,
+        lambda b, x: b.deconv(x, weights(b, 16, 3, 3, 3), pads=(3, 3, 1, 1), dilations=(3, 1)),
+    ),
     "leaky relu": (MAP, lambda b, x: b.leaky_relu(x, slope=0.1)),
     "elu": (MAP, lambda b, x: b.elu(x)),
     "sigmoid": (MAP, lambda b, x: b.sigmoid(x)),

@@ -361,13 +361,20 @@ def test_results_and_constants_carry_quantization_location_and_tensor_name() -> 
     ]
 
 
-def test_the_report_names_shift_and_thresholds() -> None:
-    n = Net()
-    lines: list[str] = []
-    module = n.done(n.conv(n.input(1, 2, 4, 4), n.w(2, 2, 1, 1)))
-    ctx = PassContext(data=samples(module), log=lines.append)
-    run_pipeline(module, "calibrate,quantize{report=true}", ctx)
-    assert len(lines) == 1 and "conv2" in lines[0] and "shift " in lines[0] and "threshold " in lines[0]
+def test_the_report_says_what_became_of_a_layer() -> None:
+    """Every figure of the line, from the integers that were made."""
+    n, lines = Net(), list[str]()
+    weight = n.constant(np.array([1.0] + [1e-6] * 5 + [0.5] * 3 + [-1.0] * 3).reshape(4, 3, 1, 1))
+    module = n.done(n.conv(n.input(1, 3, 6, 6), weight, n.w(4)))
+    run_pipeline(module, "calibrate,quantize{report=true}", PassContext(data=samples(module), log=lines.append))
+    (conv,) = (op for op in module.main.ops if op.short_name == "conv")
+    made, bias = (np.abs(module.weights[value.op.key].astype(int)) for value in conv.operands[1:])
+    (before,), after = (value.type.quant.scale for value in conv.operands[:1]), conv.result.type.quant.scale
+    assert lines == [
+        f"conv3 (conv): shift {conv.attributes['rshift']}, threshold {128 * before:.5g} -> {128 * after:.5g}, "
+        f"largest weight {made.max()}, weights at the limit {np.mean(made == 127):.2%}, weights rounded to 0 41.7%, "
+        f"largest bias {bias.max()}"
+    ]
 
 
 def test_quantize_without_calibrate_says_so() -> None:

@@ -395,3 +395,17 @@ def test_a_table_of_modes_that_was_made_from_samples_goes_with_one_of_thresholds
     found = bmcompiler.compile_module(net(), **options, table=tmp_path / "thresholds")
     assert layers == ["relu3.out", "matmul5.out", "softmax6.out"]
     assert all(row.where == "bm1684" for row in found.rows)
+
+
+def test_the_report_says_what_became_of_a_layer() -> None:
+    """Every figure of the line, from the integers that were made."""
+    n, lines = Net(), list[str]()
+    module = n.done(n.conv(n.input(1, 3, 6, 6), n.w(4, 3, 3, 3), n.w(4)))
+    ctx = PassContext(data=samples(module), log=lines.append)
+    run_pipeline(module, "calibrate{method=max},quantize{scheme=scale,mode=high,report=true}", ctx)
+    (conv,) = (op for op in module.main.ops if op.short_name == "conv")
+    bias = np.abs(module.weights[conv.bias.op.key].astype(int)).max()
+    assert lines == [
+        f"conv3 (conv): mode high, factor {conv.attributes['scale']:.5g} -> i16, "
+        f"scale {conv.result.type.quant.scale:.5g}, largest bias {bias}"
+    ]

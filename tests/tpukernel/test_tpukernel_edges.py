@@ -17,6 +17,8 @@ from bmcompiler.tpukernel import (
     DT_FP16,
     DT_FP32,
     DT_INT8,
+    DT_INT16,
+    DT_INT32,
     FUNCTIONS,
     GLOBAL_MEM_START,
     TABLE,
@@ -156,6 +158,29 @@ def test_a_tensor_may_end_with_its_lane(name: str, dtype: Any) -> None:
             continue
         with recording(), pytest.raises(UsageError, match="ends at byte"):
             CALLS[name](lane * CHIP.lmem_size + last + step, *given)
+
+
+_INTEGERS = (DT_INT32, DT_INT16, DT_INT16, 0, 0, 1)
+COMMUTATIVE = {
+    **dict.fromkeys(("fp_add", "fp_mul", "fp_diff_abs"), (DT_FP32,)),
+    **dict.fromkeys(("max", "min", "and", "or", "xor"), (DT_INT16,)),
+    **dict.fromkeys(("int_mul", "int_add"), _INTEGERS),
+}
+"""Functions whose sources may change places, and what follows their strides."""
+
+
+@pytest.mark.parametrize("name", sorted(COMMUTATIVE))
+def test_the_source_with_strides_comes_first_where_either_may(name: str) -> None:
+    """As the vendor's library turns sources round: one command for one sum, however it is written."""
+    shape, strides = dim4(1, 64, 2, 3), dim4(64, 64, 16, 1)
+
+    def commands(x: int, y: int, *given: dim4 | None) -> list[bytes]:
+        with recording() as recorder:
+            FUNCTIONS[f"tpu_bdc_{name}"](0, x, y, shape, None, *given, *COMMUTATIVE[name])
+        return [command.data for command in recorder.commands]
+
+    assert commands(0x4000, 0x8000, strides, None) == commands(0x8000, 0x4000, None, strides)
+    assert commands(0x4000, 0x8000, None, None) != commands(0x8000, 0x4000, None, None)
 
 
 STATIC = {
