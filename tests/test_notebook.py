@@ -32,8 +32,9 @@ def _shown(notebook: nbformat.NotebookNode) -> list[str]:
 
 @pytest.mark.parametrize("folder", ["examples", "."])
 def test_the_notebook_gives_the_results_that_it_is_stored_with(
-    folder: str, tmp_path: Path, request: pytest.FixtureRequest
+    folder: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     (tmp_path / "models").symlink_to(ROOT / "models")
     (tmp_path / "examples").mkdir()
     done = _executed(tmp_path / folder)

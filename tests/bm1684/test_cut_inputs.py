@@ -93,7 +93,7 @@ def test_rows_come_to_lie_where_windows_are_folded_from(data: st.DataObject) -> 
     rows, height = data.draw(st.integers(0, 24), "rows"), data.draw(st.integers(4, 120), "height")
     module = net(height, data.draw(st.integers(window, 40), "width"), window, stride, rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bmcompiler.passes.layout.cut_inputs._CutInputs._is_better", lambda *_: True)
+        patch.setattr("bmcompiler.passes.layout.cut_inputs.CutInputs._is_better", lambda *_: True)
         assert cut(module)
     lanes = data.draw(st.sampled_from([FULL, FULL, 1 << 14, 1 << 12]), "lanes")
     level = data.draw(st.sampled_from([0, 1, 2]), "level")
