@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bmcompiler.numeric.blas import in_parallel, one_blas_thread
+from bmcompiler.numeric.blas import _controls, in_parallel, one_blas_thread
 from bmcompiler.ops.layers.nn import conv2d_float
 
 
@@ -28,3 +29,23 @@ def test_convolution_gives_the_same_bytes_on_one_core_and_on_several(kernel: int
     with one_blas_thread:
         one = conv2d_float(x, weight, groups=groups)
     assert several.tobytes() == one.tobytes()
+
+
+_MAPS = Path("/proc/self/maps")
+
+
+@pytest.mark.skipif(not _MAPS.exists() or "openblas" not in _MAPS.read_text(), reason="no OpenBLAS is loaded here")
+def test_blas_has_one_thread_until_the_last_user_leaves() -> None:
+    controls = _controls()
+    assert controls is not None
+    get, put = controls
+    before = get()
+    try:
+        put(2)
+        with one_blas_thread:
+            with one_blas_thread:
+                assert get() == 1
+            assert get() == 1
+        assert get() == 2
+    finally:
+        put(before)

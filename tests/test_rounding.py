@@ -163,3 +163,12 @@ def test_horner_is_a_product_and_a_sum_per_coefficient(x: list[int], c: list[int
             total = fp32.add(fp32.multiply(total, values), np.full_like(values, coefficients[k]))
         got = fp32.horner(values, coefficients)
     assert got.view(np.uint32).tolist() == total.view(np.uint32).tolist()
+
+
+def test_horner_of_one_element_does_not_know_of_the_coefficients_of_another() -> None:
+    """One has NaN among them: where they differ by element, each counts for its own."""
+    x = np.array([0.5, -2.0, 3.0], np.float32)
+    coefficients = np.array([[1.0, 2.0, 4.0], [-1.0, np.nan, 0.5], [0.25, 1.0, -8.0]], np.float32)
+    got = fp32.horner(x, coefficients)
+    assert [float(got[0]), float(got[2])] == [1.0 - 0.5 + 0.0625, 4.0 + 1.5 - 72.0]
+    assert np.isnan(got[1])

@@ -64,6 +64,19 @@ def test_every_channel_has_its_shift() -> None:
     assert np.array_equal(result.read(), want)
 
 
+@pytest.mark.parametrize("precision", [Precision.INT8, Precision.INT16, Precision.INT32])
+def test_amounts_of_shifts_in_a_tensor_have_a_sign(precision: Precision) -> None:
+    """Whether the command says so or not: a negative one shifts to the right."""
+    memories, kind = Memories(), {Precision.INT8: np.int8, Precision.INT16: np.int16, Precision.INT32: np.int32}
+    for offset, values in ((_A, [-96, 5, 7, 80]), (_B, [-4, 2, 0, -3])):
+        put(memories, offset, np.array(values, kind[precision]).reshape(1, 1, 1, 4))
+    result = put(memories, _R, np.zeros((1, 1, 1, 4), kind[precision]))
+    fields = {"tsk_typ": Task.ARITHMETIC, "tsk_eu_typ": Ar.SHIFT_ARITHMETIC, "tsk_opd_num": 2, "opd0_sign": 1}
+    fields |= {f"{name}_prec": precision for name in ("res0", "opd0", "opd1")}
+    planned(memories, AR, (1, 1, 1, 4), **fields, opd0_addr=_A, opd1_addr=_B, res0_addr=_R).run()
+    assert result.read().ravel().tolist() == [-6, 20, 7, 10]
+
+
 @pytest.mark.parametrize(("code", "want"), [(Rounding.DOWN, -2), (7, -2), (Rounding.TO_ZERO, -1)])
 def test_rounding_code_7_is_down(code: int, want: int) -> None:
     memories = Memories()

@@ -54,6 +54,7 @@ from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import FORMATS, GDMA, HEADER, Direction, Engine, GdmaFunction, StrideCode, WindowOp
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.runtime.simulator.bm1880 import LocalMemory, Memories, compile_plan
+from bmcompiler.runtime.simulator.bm1880.operands import MAX_WORK, check_work
 
 Quad = tuple[int, int, int, int]
 BASE = 0x1000
@@ -385,3 +386,9 @@ def test_mutated_programs_end_in_success_or_a_reported_error(seed: int) -> None:
             outcomes.add("refused")
         assert time.process_time() - start < 10
     assert outcomes == {"ran", "refused"}
+
+
+def test_work_is_refused_beyond_its_limit() -> None:
+    check_work(MAX_WORK)
+    with pytest.raises(SimulatorError, match="more than any real command"):
+        check_work(MAX_WORK + 1)

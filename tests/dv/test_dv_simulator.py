@@ -336,6 +336,23 @@ def test_what_is_not_documented_is_not_guessed(fields: dict[str, Any], run: dict
         dv.dmp_dv_cmdlist_release(cmdlist)
 
 
+@pytest.mark.parametrize("pads", [Pads(1, 2, 2, 2), Pads(2, 2, 1, 2)])
+def test_a_depthwise_kernel_that_has_no_place_is_refused(pads: Pads) -> None:
+    """The driver does not ask this of depthwise kernels; its division says one place if steps are long."""
+    random = np.random.default_rng(12)
+    x, w, b = integers(random, 1, 8, 3, 3), integers(random, 8, 1, 7, 7), integers(random, 8)
+    with board() as on:
+        run = replace(conv_run(on, w, b, conv_stride=Pair(8, 8)), conv_enable=3)
+        (found,) = execute(on, x, replace(run, conv_pad=Pads(2, 2, 2, 2)))
+        padded = np.pad(x, ((0, 0), (0, 0), (2, 2), (2, 2)))
+        np.testing.assert_array_equal(found[0, :, 0, 0], (padded[0] * w[:, 0]).sum((1, 2)) + b)
+        command = ConvCommand(3, 3, 8, (replace(run, conv_pad=pads),), input_buf=on.put_map(x), output_buf=on.room(64))
+        cmdlist = on.list_of(command.encode())
+        assert dv.dmp_dv_cmdlist_commit(cmdlist) == -1
+        assert "run 0: the kernel or pooling window is larger than" in dv.dmp_dv_get_last_error_message()
+        dv.dmp_dv_cmdlist_release(cmdlist)
+
+
 def test_a_batch_beyond_its_memory_is_refused() -> None:
     with board() as on:
         end = Buf(on.room(0).mem, on.data.size - 512)

@@ -116,6 +116,17 @@ def test_rule_4_a_table_where_the_operand_has_other_readers() -> None:
     assert names(module) == ["conv", "lut"] and threshold(module, "lut") == 6
 
 
+def test_rule_4_stays_where_a_concat_is_within_the_bound() -> None:
+    """The layer before the clip takes the threshold of the concatenation."""
+    n = Net()
+    x = n.input(1, 2, 4, 4)
+    y = n.concat(n.clip(conv(n, x), min=0.0, max=6.0), conv(n, x), axis=1)
+    known = {"data": 1, "conv2.out": 20, "clip3.out": 4, "conv5.out": 5, "concat6.out": 5}
+    module = quantized(n.done(y), known)
+    assert "lut" not in names(module)
+    assert [threshold(module, "conv", index) for index in (0, 1)] == [threshold(module, "concat")] * 2 == [5, 5]
+
+
 def test_rule_4_gives_way_to_a_concat_beyond_the_bound() -> None:
     n = Net()
     x = n.input(1, 2, 4, 4)

@@ -235,3 +235,14 @@ def test_no_tensor_begins_between_two_places() -> None:
             except UsageError:
                 refused.add((name, at))
     assert asked == refused
+
+
+NUMBERS = sorted(row.name for row in TABLE.values() if row.formula.isdigit())
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_is_said_to_be_a_number_is_that_number(name: str) -> None:
+    """One core: its index is 0, their number 1."""
+    with recording() as recorder:
+        assert FUNCTIONS[name]() == int(TABLE[name].formula)
+    assert not recorder.commands

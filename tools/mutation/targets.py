@@ -49,8 +49,8 @@ def _besides(chip: str, *names: str) -> tuple[str, ...]:
 
 PROGRAMS = "tests/test_recorded_programs.py"
 """What a fault of a planner or of a cost changes, which leaves programs right."""
-FACTS = "tests/test_recorded_facts.py"
-"""What a fault of a table of facts changes."""
+FACTS = ("tests/test_recorded_facts.py", "tests/test_pipelines.py")
+"""What a fault of a table changes: of facts, of passes."""
 _CYCLES = (PROGRAMS, "tests/test_recorded_reports.py", "tests/test_recorded_cycles.py")
 _INT8 = ("tests/test_trained_int8.py", "tests/ops/test_element_types.py")
 _1880 = ("tests/bm1880", "tests/runtime", "tests/test_kernel_checks.py", *_CYCLES, *_INT8)
@@ -120,9 +120,9 @@ GROUPS = (
 CORPUS = "tests/corpus/drawn_nets.py"
 _WHOLE = (
     "tests/proof",
-    *(f"tests/test_{name}.py" for name in ("pipelines", "conditions", "rule_limits", "report", "toy_chip")),
+    *(f"tests/test_{name}.py" for name in ("conditions", "rule_limits", "report", "toy_chip")),
 )
-ALL_TESTS = tuple(dict.fromkeys([FACTS, *(folder for group in GROUPS for folder in group.tests), *_WHOLE]))
+ALL_TESTS = tuple(dict.fromkeys([*FACTS, *(folder for group in GROUPS for folder in group.tests), *_WHOLE]))
 """Of all groups: what those of a fault's own group do not find the others may, and small networks of the corpus."""
 
 
