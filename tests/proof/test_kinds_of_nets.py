@@ -147,6 +147,7 @@ def test_an_evaluate_that_fails_is_an_error_with_a_layer(monkeypatch: pytest.Mon
     assert sorted(each.name for each in (tmp_path / "bad").iterdir()) == ["README.txt", "part.mlir", "sample.npz"]
 
 
+@pytest.mark.usefixtures("races_allowed")  # the watch would meet the broken simulator first
 def test_a_program_that_fails_in_the_simulator_is_an_error_with_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise IndexError("out of everything")
