@@ -17,7 +17,7 @@ from bmcompiler.inputs.source import Array, Data, Samples
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.quant.data import bind_data, check_data
+from bmcompiler.quant.data import bind_data, check_data, is_constant
 
 if TYPE_CHECKING:
     from bmcompiler.ir import Module, Operation, Value
@@ -125,7 +125,8 @@ def data_notes(module: Module, data: Data) -> list[str]:
     2. at least half of the samples looked at are copies of others;
     3. an input of 3 channels that are the same picture in each sample (gray, whatever its scaling);
     4. the first batch norm is fed values whose distance from its mean, or whose spread, is more than 20 times larger
-       than in training, or whose spread is more than 20 times smaller (its variance tells).
+       than in training, or whose spread is more than 20 times smaller (its variance tells);
+    5. an input that is one number in all of them, beside others that vary: a mask of full lengths.
 
     Raises BMError as `check_data` does.
     """
@@ -138,7 +139,9 @@ def data_notes(module: Module, data: Data) -> list[str]:
     if samples < FEW:
         notes.append(f"{WARNING}{counted(samples, 'calibration sample')} cannot show all values; 100 or more are usual")
     some = {name: _spread(array) for name, array in arrays.items()}
-    return notes + [WARNING + text for text in (*_copies(some), *_gray(some), *_first_layer(module, some))]
+    return notes + [
+        WARNING + text for text in (*_copies(some), *_gray(some), *_constant(some), *_first_layer(module, some))
+    ]
 
 
 def _spread(array: Array | Samples) -> Array:
@@ -179,6 +182,14 @@ def _gray(arrays: Mapping[str, Array]) -> list[str]:
         if np.allclose(first, second, atol=1e-3) and np.allclose(second, third, atol=1e-3):
             texts.append(f"the 3 channels of input '{name}' are the same picture: the samples are gray")
     return texts
+
+
+def _constant(arrays: Mapping[str, Array]) -> list[str]:
+    return [
+        f"input '{name}' is {array.flat[0]:g} in all samples: what other values of it do was not seen"
+        for name, array in arrays.items()
+        if array.dtype.kind == "f" and is_constant(array)
+    ]
 
 
 def _to_unit(channel: Array) -> Array:

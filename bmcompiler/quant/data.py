@@ -56,7 +56,32 @@ def check_data(function: Function, data: Data) -> Checked:
             remedy=f"remove or rename it; the inputs are: {', '.join(function.input_names)}",
         )
     _check_counts(checked, _sizes(function), file)
+    _need_variation(checked, file)
     return checked
+
+
+def is_constant(array: Array) -> bool:
+    """Whether samples of more than one element are one number everywhere."""
+    return array[0].size > 1 and array.min() == array.max()
+
+
+def _need_variation(arrays: Checked, file: object) -> None:
+    """Something has to vary where floats are measured; a mask or a scale beside it may be the same in all samples."""
+    looked = {name: _looked_at(array) for name, array in arrays.items()}
+    floats = [name for name, array in looked.items() if array.dtype.kind == "f"]
+    if not floats or not all(map(is_constant, looked.values())):
+        return
+    name, array = floats[0], looked[floats[0]]
+    raise CalibrationError(
+        f"array '{name}' is constant ({array.flat[0]:g} everywhere)",
+        file=file,
+        remedy="use real data of the kind the network will see",
+    )
+
+
+def _looked_at(array: Array | Samples) -> Array:
+    """All of an array, and three samples of those that are read one by one."""
+    return array.take(np.unique([0, len(array) // 2, len(array) - 1])) if isinstance(array, Samples) else array
 
 
 def _check_counts(arrays: Checked, sizes: Mapping[str, int], file: object) -> None:
@@ -88,12 +113,8 @@ class _Check:
     def samples(self, array: Array | Samples) -> Array | Samples:
         self.form(array)
         if isinstance(array, Samples):
-            checked = _CheckedSamples(array, self)
-            self.varies(checked.take(np.unique([0, len(array) // 2, len(array) - 1])))
-            return checked
-        values = self.values(array)
-        self.varies(values)
-        return values
+            return _CheckedSamples(array, self)
+        return self.values(array)
 
     def fail(self, found: str, remedy: str | None = None) -> CalibrationError:
         return CalibrationError(f"{self.what} {found}", file=self.file, remedy=remedy)
@@ -125,11 +146,6 @@ class _Check:
                 found = f"holds values outside {limits.min}..{limits.max}"
                 raise self.fail(f"{found}, the range of the input ({wanted.dtype})")
         return array.astype(wanted.numpy)
-
-    def varies(self, array: Array) -> None:
-        if self.wanted.is_float and array[0].size > 1 and array.min() == array.max():
-            shown = f"is constant ({array.flat[0]:g} everywhere)"
-            raise self.fail(shown, "use real data of the kind the network will see")
 
 
 def _shape_remedy(found: Sequence[int], sample: Sequence[int]) -> str:

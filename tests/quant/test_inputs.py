@@ -406,3 +406,29 @@ def test_images_calibrate_like_the_same_values_in_an_array(tmp_path: Path) -> No
     by_images = calibrate(module, module.main, open_inputs(ImageOptions(tmp_path, mean=100, scale=0.02)), Settings())
     by_array = calibrate(module, module.main, InputData({"data": values}), Settings())
     assert list(by_images.values()) == list(by_array.values())
+
+
+# -- inputs that do not vary -------------------------------------------------------------------------------------------
+def masked_net() -> Module:
+    b = Builder.new("masked")
+    x, mask = b.input("x", TensorType((1, 8))), b.input("mask", TensorType((1, 8)))
+    return b.outputs([b.mul(x, mask)], ["out"])
+
+
+def test_a_mask_may_be_the_same_in_all_samples_and_is_warned_about() -> None:
+    data = {"x": np.random.default_rng(0).standard_normal((20, 8)).astype(np.float32), "mask": np.ones((20, 8))}
+    (warning,) = [note for note in data_notes(masked_net(), data) if note.startswith(WARNING)]
+    assert "input 'mask' is 1 in all samples" in warning
+
+
+def test_a_mask_may_be_the_only_input_of_floats() -> None:
+    b = Builder.new("tokens")
+    ids, mask = b.input("ids", TensorType((1, 8), "i64")), b.input("mask", TensorType((1, 8)))
+    module = b.outputs([b.mul(b.cast(ids, dtype="f32"), mask)], ["out"])
+    assert check_data(module.main, {"ids": np.arange(160).reshape(20, 8), "mask": np.ones((20, 8))})
+
+
+def test_something_has_to_vary() -> None:
+    data = {"x": np.zeros((20, 8)), "mask": np.ones((20, 8))}
+    with pytest.raises(CalibrationError, match=r"array 'x' is constant \(0 everywhere\)"):
+        data_notes(masked_net(), data)
