@@ -6,7 +6,7 @@ import pytest
 
 from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import CHIP, local_address
-from bmcompiler.backends.bm1684.isa import Eu, Task
+from bmcompiler.backends.bm1684.isa import Eu, Precision, Task
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684 import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
@@ -47,6 +47,14 @@ def bind(memories: Memories, **fields: int) -> None:
 def test_an_operation_that_does_not_exist_is_named(memories: Memories, task: Task, reason: str) -> None:
     with pytest.raises(SimulatorError, match=f"group 0, TIU command 0: {reason}"):
         bind(memories, tsk_typ=task, tsk_eu_typ=_NO_UNIT)
+
+
+@pytest.mark.parametrize(("operand", "result"), [(Precision.INT8, Precision.FP32), (Precision.INT8, Precision.INT32)])
+def test_a_product_of_bytes_is_of_bytes_or_halfwords(memories: Memories, operand: Precision, result: Precision) -> None:
+    sizes = {"opd0_n": 1, "opd0_c": 1, "opd0_w": 1, "opd1_w": 1, "res0_c": 1, "res0_w": 1}
+    types = {"opt_opd0_prec": operand, "opt_opd1_prec": operand, "opt_res0_prec": result}
+    with pytest.raises(SimulatorError, match="an int8 matrix product gives int8 or int16"):
+        bind(memories, tsk_typ=Task.MATRIX, tsk_eu_typ=Eu.MUL, **sizes, **types)
 
 
 @pytest.mark.parametrize("precision", range(5))

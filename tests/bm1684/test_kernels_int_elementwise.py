@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.packed.int_recipes import program
 from bmcompiler.backends.bm1684.target import TARGET
+from bmcompiler.codegen.tiling import boxes
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.elements.activation import Prelu
 from bmcompiler.target import unsupported_reason
@@ -250,6 +251,20 @@ def test_softmax_of_bytes(source: str, shape: tuple[int, ...], axis: int, lanes:
         return net.b.lut_softmax(x, net.b.weight(powers, "powers"), axis=axis)
 
     run(make, (source, shape), seed=1, lanes=lanes)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((1, 200, 40, 20), 3), ((9, 70, 64), 2)])
+def test_softmax_of_bytes_in_tiles(shape: tuple[int, ...], axis: int) -> None:
+    """Each tile loads what lies behind that of the one before."""
+
+    def make(net: Net, x: Value) -> Value:
+        powers = np.exp(net.rng.uniform(-8, 8, 256)).astype(np.float32)
+        return net.b.lut_softmax(x, net.b.weight(powers, "powers"), axis=axis)
+
+    op = run(make, ("i8", shape), lanes=12288)
+    with local_memory(12288):
+        kernel: Any = TARGET.kernel_for(op)
+        assert len(list(boxes(kernel.grid(op), kernel.tiling(op)))) > 1
 
 
 def test_more_tables_than_l2_holds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bm1684_nets import Net, check, check_op
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.packed import int_short
@@ -103,3 +103,29 @@ def test_four_images_take_few_commands_after_the_sums(mode: str, more: int) -> N
         geometry["zero_points"] = (0, 0, 0)
     y = net.b.conv(net.inputs[0], net.integers("i8", 64, 16, 1, 1), net.integers("i16", 64), **geometry)
     assert check(net.module([y])).totals["TIU commands"] == 1 + more
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    depth=st.integers(1, 300),
+    scale=st.sampled_from([0.001, 0.003, 0.01, 0.05, 0.3, 1.0]),
+    dtype=st.sampled_from(["i8", "u8"]),
+    mode=st.sampled_from(["high", "asymmetric"]),
+    images=st.integers(1, 5),
+)
+@example(depth=60, scale=0.05, dtype="i8", mode="high", images=1)
+@example(depth=60, scale=0.05, dtype="i8", mode="high", images=4)
+def test_sums_at_both_ends_are_limited_like_all_others(
+    depth: int, scale: float, dtype: str, mode: str, images: int
+) -> None:
+    """The first image makes the largest and the smallest sums that the weights allow, the second the other ones."""
+    net = Net([(images, depth, 1, 1)], dtype=dtype)
+    signs = np.where(np.arange(depth) % 3, 1, -1)
+    weight = np.stack([127 * signs, -127 * signs, 100 * signs, signs]).astype(np.int8)
+    attributes: dict[str, Any] = {"mode": mode, "scale": scale, "out": TensorType((images, 4, 1, 1), "i8")}
+    attributes |= {"zero_points": (0, 0, 0)} if mode == "asymmetric" else {}
+    y = net.b.conv(net.inputs[0], net.b.weight(weight.reshape(4, depth, 1, 1), "w"), None, **attributes)
+    ends = np.iinfo(net.inputs[0].type.numpy)
+    x = np.stack([np.where(signs * (-1) ** image > 0, ends.max, ends.min) for image in range(images)])
+    module = net.module([y])
+    check(module, inputs={module.main.input_names[0]: x.reshape(images, depth, 1, 1).astype(ends.dtype)})

@@ -107,3 +107,10 @@ def test_cycles_of_cutting_rows_into_heads_are_planned(shape: tuple[int, ...]) -
         TARGET.compile([module], 2)
     check(found)
     check_op(lambda net, x: net.b.permute(net.b.add(x, x), order=(0, 2, 1, 3)), shape)
+
+
+@pytest.mark.parametrize(("heads", "by_rows"), [(2, False), (8, True)])
+def test_each_head_loads_a_right_matrix_of_its_own(heads: int, by_rows: bool) -> None:
+    """For two small ones that takes longer than sections; lanes are full with eight."""
+    op = _op(_pair(), ((1, heads, 4, 16), (1, heads, 16, 32)))
+    assert isinstance(TARGET.kernel_for(op).form(op), SingleMatmulKernel) == by_rows  # type: ignore[union-attr]

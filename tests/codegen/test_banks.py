@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -41,6 +42,17 @@ def test_what_has_room_gets_banks_of_its_own(sizes: tuple[int, int]) -> None:
 def test_the_cost_is_the_share_in_common_banks() -> None:
     step, _ = convolution((512, 1024))
     assert shared_cycles(step, BANK) == 1000 * 0.5  # all of one, half of the other
+
+
+def test_a_part_of_an_area_lies_behind_where_that_begins() -> None:
+    """The input is a part of a concatenation in two banks: it meets the weights only if it is the second one."""
+    step, ranges = convolution((512, 1024))
+    ranges[0].address, ranges[1].address = 512, 1536
+    shares = []
+    for offset in (0, 256, 512):
+        step.inputs[0] = replace(step.inputs[0], offset=offset)
+        shares.append(shared_cycles(step, BANK))
+    assert shares == [0, 250, 500]
 
 
 def test_what_others_have_stays_theirs() -> None:

@@ -280,6 +280,16 @@ def test_loads_between_come_in_time_and_are_taken_where_they_end_first(run: Run,
 
 @settings(max_examples=50, deadline=None)
 @given(runs())
+def test_each_step_is_a_tile_and_computes_for_its_cycles(run: Run) -> None:
+    found = plan(run)
+    times = timeline(found, lambda op: 7, Tiler(ROOM, ALIGN), None)
+    took = [end - start for start, end in zip(times.starts, times.ends, strict=True)]
+    assert took == [7 if step.work is None else step.work.cycles for step in found.steps]
+    assert play(run, found)[1].tiles == sum(step.work is not None for step in found.steps)
+
+
+@settings(max_examples=50, deadline=None)
+@given(runs())
 def test_nothing_stays_across_an_op_that_takes_all_local_memory(run: Run) -> None:
     found = plan(run)
     taken = [i for i, step in enumerate(found.steps) if step.work is None and step.op in run[2]]

@@ -13,7 +13,7 @@ import pytest
 import bmcompiler
 from bmcompiler.errors import WrongProgramError
 from bmcompiler.ir import Module, TensorType
-from bmcompiler.numeric.sampled import ONE_IN, chosen, sampled, sampled_sums
+from bmcompiler.numeric.sampled import ONE_IN, chosen, real_sums, sampled, sampled_sums
 from bmcompiler.ops.builder import Builder
 from bmcompiler.proof import cost, prove
 from bmcompiler.report.summary import summary
@@ -162,6 +162,14 @@ def test_rows_are_chosen_by_what_they_hold_about_one_in_so_many() -> None:
     assert 0.8 < rows.size * ONE_IN / values.shape[1] < 1.2
     padded = np.concatenate([values, np.zeros((5, values.shape[1]), np.float32)])[:, ::-1]
     assert np.array_equal(np.sort(values.shape[1] - 1 - chosen(padded)), rows)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (5, 7), (40000, 3), (70000, 3), (3, 70000)])
+def test_sums_in_double_precision_are_made_of_any_size(rows: int, columns: int) -> None:
+    """Some columns at a time; where results of one are more than are made at once, that one."""
+    a, b = np.arange(2 * rows, dtype=np.float32).reshape(2, rows), np.ones((2, columns), np.float32)
+    found = real_sums(a, b, np.ones((1, columns), np.float32), lambda sums: sums)
+    np.testing.assert_array_equal(found, np.broadcast_to(a.sum(axis=0)[:, None] + 1, (rows, columns)))
 
 
 def test_numbers_that_are_none_come_out_alike_whatever_the_tiles() -> None:

@@ -57,9 +57,8 @@ _1880 = ("tests/bm1880", "tests/runtime", "tests/test_kernel_checks.py", *_CYCLE
 _1684 = ("tests/bm1684", "tests/lanes", *_CYCLES, *_INT8)
 _1684X = ("tests/bm1684x", "tests/tpukernel", "tests/lanes", *_CYCLES, *_INT8)
 _DV = ("tests/dv", *_CYCLES, "tests/ops/test_element_types.py", "tests/passes/test_modified.py")
-_NUMBERS = tuple(
-    f"tests/test_{name}.py" for name in ("arith", "blas", "factors", "fused", "ordered", "quant_modes", "rounding")
-)
+_ARITHMETIC = "arith blas counted_products factors fused half_products ordered quant_modes rounding"
+_NUMBERS = tuple(f"tests/test_{name}.py" for name in _ARITHMETIC.split())
 _CORE = (*_1880, *_1684, "tests/bm1684x", *_DV, "tests/codegen")
 
 GROUPS = (
