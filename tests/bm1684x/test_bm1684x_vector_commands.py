@@ -127,6 +127,18 @@ def test_a_scatter_has_an_index_for_each_row_it_brings() -> None:
             scattering(memories, **more).run()
 
 
+@pytest.mark.parametrize("name", ["static", "l2"])
+def test_transfers_see_memory_on_the_chip_to_its_ends(name: str) -> None:
+    memories, size = Memories(), getattr(CHIP, f"{name}_size")
+    window = getattr(CHIP, f"{name}_window")
+    for offset in (0, size - 4):
+        tensor = memories.globals.tensor(window + offset, (1, 1, 1, 4), (0, 0, 0, 1))
+        tensor.write(np.arange(1, 5, dtype=np.uint8).reshape(1, 1, 1, 4))
+        assert getattr(memories, name)[offset : offset + 4].tolist() == [1, 2, 3, 4]
+    with pytest.raises(SimulatorError, match="ends 1 bytes after the memory"):
+        memories.globals.tensor(window + size - 3, (1, 1, 1, 4), (0, 0, 0, 1))
+
+
 @pytest.mark.parametrize(("limit", "fill", "want"), [(1, 0, [11, 90, 13]), (1, 1, [11, 7, 13]), (0, 0, None)])
 def test_a_limit_spares_the_last_index(limit: int, fill: int, want: list[int] | None) -> None:
     memories = Memories()
