@@ -22,7 +22,7 @@ def test_every_parameter_of_every_chip_can_be_given(target: str, tmp_path: Path)
     pairs = ",".join(f"{name}={value!r}" for name, value in wanted.items())
     for profile in (profile_for(target, [str(file)]), profile_for(target, [pairs])):
         assert {name: getattr(profile, name) for name in wanted} == wanted
-        assert profile.assumptions() != profile_for(target, [next(iter(defaults)) + "=1"]).assumptions()
+        assert profile.assumptions() != profile_for(target, [next(iter(defaults)) + "=2e6"]).assumptions()
 
 
 def test_profiles_have_names_and_parameters_on_top() -> None:
@@ -92,3 +92,10 @@ def test_chips_without_parameters_say_so() -> None:
 def test_an_empty_profile_is_refused() -> None:
     with pytest.raises(UsageError, match="is empty"):
         profile_for("bm1880", [""])
+
+
+@pytest.mark.parametrize("target", ["bm1684", "bm1684x", "bm1880", "dv700"])
+@pytest.mark.parametrize("setting", ["clock_hz=550", "clock_hz=1" + 60 * "0"])
+def test_clocks_are_hertz(target: str, setting: str) -> None:
+    with pytest.raises(UsageError, match=r"clock_hz (is in hertz, 550 cannot be|must be a number)"):
+        profile_for(target, [setting])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-LEAST_RATE = 1e6
-"""Bytes per second that no memory falls below: smaller figures are in another unit."""
+LEAST = 1e6
+"""Hertz, or bytes per second, that no clock and no memory falls below: smaller figures are in another unit."""
+_UNITS = {"_rate": "bytes per second", "_hz": "hertz"}
 
 
 def check_figures(profile: Any) -> None:
-    """Raise ValueError for a parameter of the dataclass that cannot be: see `LEAST_RATE`.
+    """Raise ValueError for a parameter of the dataclass that cannot be: see `LEAST`.
 
     Parameters whose metadata says `positive: False` may be 0, all others are more.
     """
@@ -18,5 +19,6 @@ def check_figures(profile: Any) -> None:
         value, positive = getattr(profile, one.name), one.metadata.get("positive", True)
         if value < 0 or (positive and not value):
             raise ValueError(f"{one.name} must {'be positive' if positive else 'not be negative'}, got {value}")
-        if one.name.endswith("_rate") and value < LEAST_RATE:
-            raise ValueError(f"{one.name} is in bytes per second, {value:g} cannot be")
+        unit = next((unit for ending, unit in _UNITS.items() if one.name.endswith(ending)), None)
+        if unit and value < LEAST:
+            raise ValueError(f"{one.name} is in {unit}, {value:g} cannot be")

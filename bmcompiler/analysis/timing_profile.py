@@ -9,7 +9,6 @@ the value of a parameter comes from.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -19,6 +18,8 @@ from bmcompiler.files.store import read_text
 from bmcompiler.plugins.registry import entry_points
 
 OPTION = "--timing-profile"
+_MOST = 1e30
+"""Of any parameter: what is more, infinite or no number cannot be."""
 
 
 def profile_for(target: str, settings: Iterable[str]) -> Any | None:
@@ -47,7 +48,7 @@ def profile_for(target: str, settings: Iterable[str]) -> Any | None:
         if text in named:
             profile = named[text]
             continue
-        given = _pairs(text) if "=" in text else _file(text)
+        given = _pairs(text) if "=" in text else _file(text, named)
         if given:
             profile = _made(kind, profile, given, target)
     return profile
@@ -113,7 +114,7 @@ def _number(key: str, value: object, *, whole: bool) -> float:
         except ValueError:
             found = None
     wanted = "a whole number" if whole else "a number"
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _MOST:
         raise UsageError(f"timing profile: {key} must be {wanted}, got {value!r}")
     if not whole:
         return float(found)
@@ -132,13 +133,13 @@ def _pairs(text: str) -> dict[str, object]:
     return found
 
 
-def _file(name: str) -> dict[str, object]:
+def _file(name: str, named: Iterable[str]) -> dict[str, object]:
     try:
         values = json.loads(read_text(name))
     except OSError as error:
         raise UsageError(
             f"the timing profile {name!r} cannot be read: {error.strerror or error}",
-            remedy="give a JSON file, or KEY=VALUE pairs",
+            remedy=f"give {''.join(f'{each}, ' for each in named)}a JSON file, or KEY=VALUE pairs",
         ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the timing profile {name!r} is not JSON: {error}") from error

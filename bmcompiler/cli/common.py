@@ -22,6 +22,8 @@ from bmcompiler.text import Cell, format_table, printable
 __all__ = ["Cell", "Output", "command_line", "format_table", "printable", "progress", "run"]
 
 T = TypeVar("T")
+STDIO = "-"
+"""As a file's name: standard input or output."""
 
 
 class Output(click.Path):
@@ -51,18 +53,28 @@ def _keep_inputs(command: click.Command) -> None:
         return
     begin = command.callback
     assert begin is not None, "commands do something"
-    paths = [each for each in command.params if isinstance(each.type, click.Path)]
+    written = {each.name for each in command.params if isinstance(each.type, Output)}
 
     def kept(**given: Any) -> Any:
         from bmcompiler.files.overwriting import refuse_overwriting
 
-        outputs = [given[each.name] for each in paths if isinstance(each.type, Output)]
-        inputs = [given[each.name] for each in paths if not isinstance(each.type, Output) and each.name in given]
-        listed = [path for each in inputs for path in (each if isinstance(each, tuple) else (each,))]
-        refuse_overwriting(outputs, listed)
+        outputs = [value for name, value in given.items() if name in written]
+        inputs = [path for name, value in given.items() if name not in written for path in _named_files(value)]
+        refuse_overwriting((path for path in outputs if path is not None and str(path) != STDIO), inputs)
         return begin(**given)
 
     command.callback = functools.update_wrapper(kept, begin)
+
+
+def _named_files(value: object) -> list[str]:
+    """What of an option's value is a file or folder: all of it, or what stands before the colon of FILE:NAME."""
+    if isinstance(value, tuple):
+        return [path for each in value for path in _named_files(each)]
+    if not isinstance(value, str | os.PathLike):
+        return []
+    text = os.fspath(value)
+    there = os.path.exists if isinstance(value, os.PathLike) else os.path.isfile  # a word may be a folder's name, too
+    return [each for each in (text, text.rpartition(":")[0]) if each not in {"", STDIO} and there(each)]
 
 
 def _add_version(command: click.Command, prog: str) -> None:

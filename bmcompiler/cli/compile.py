@@ -25,8 +25,8 @@ Examples:
   bmnet-compile deploy.prototxt net.caffemodel --target {defaults.TARGET} --data calib.npz
   bmnet-compile net.onnx --target {defaults.TARGET} --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-compile net.onnx --target {defaults.TARGET} --calibration-table net.table -o net.bmodel
-  bmnet-compile net.onnx --shapes "[[1,3,128,128]]" --shapes "[[1,3,256,256]]" --data calib.npz
-  bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --report net.html --timing-profile vendor
+  bmnet-compile net.onnx --target {defaults.TARGET} --shapes "[[1,3,96,96]]" --shapes "[[1,3,192,192]]" --data calib.npz
+  bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --report net.html --timing-profile clock_hz=5e8
 
 Calibration samples are values as the net was trained on.
 {FORMULA}"""

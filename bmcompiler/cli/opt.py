@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler.cli.common import Output, command_line, format_table
+from bmcompiler.cli.common import STDIO, Output, command_line, format_table
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir.keys import WEIGHT
 
 if TYPE_CHECKING:
     from bmcompiler.ir import Module
-
-STDIO = "-"
 
 
 def _list_passes(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

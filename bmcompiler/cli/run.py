@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ Examples:
   bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
   bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
   bmnet-run lenet.bmodel --input digits.npz --compare scores.npz
-  bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile vendor
+  bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile clock_hz=5e8
   bmnet-run lenet.bmodel --check lenet.mlir
   bmnet-run llm.bmodel --net block_cache_0 --input in.npz -o out.npz --raw
 
@@ -254,10 +255,12 @@ def write_npz(stream: IO[Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Arrays under any names (numpy's own writer takes no array called "file"); equal arrays give equal bytes."""
     import numpy as np
 
-    with zipfile.ZipFile(stream, "w") as archive:
+    written = io.BytesIO()  # devices such as /dev/null do not say where they are
+    with zipfile.ZipFile(written, "w") as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+    stream.write(written.getbuffer())
 
 
 def _output_table(results: Mapping[str, np.ndarray]) -> str:

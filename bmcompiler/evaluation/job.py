@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.errors import UsageError
 from bmcompiler.evaluation.metrics import Metric, Outputs, Values
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
@@ -84,7 +85,10 @@ class Evaluation(Task[Opened, Part, PartResult]):
             path = Path(folder) / "model.bmodel"
             path.write_bytes(self.model)
             session = lookup("bmcompiler.runtimes", "session", "runtime")(path, fast=self.fast)
-            return Opened(session, None if self.network is None else _read_network(Path(folder), self.network))
+            network = None if self.network is None else _read_network(Path(folder), self.network)
+        if network is not None:
+            _need_names(session, network, self.output)
+        return Opened(session, network)
 
     def compute(self, state: Opened, part: Part) -> PartResult:
         found = self._chosen(run_samples(state.session, part.inputs))
@@ -133,6 +137,20 @@ def run_network(module: Module, inputs: Mapping[str, Array]) -> dict[str, Array]
         whole = np.concatenate(values) if len(values[0]) == batch else np.stack(values)
         joined[name] = whole[:count]
     return joined
+
+
+def _need_names(session: Any, network: Module, output: str) -> None:
+    """Raise UsageError for a float network that is not the one a model was made of."""
+    function = network.main
+    for what, known, found in (
+        ("inputs", function.input_names, [info.name for info in session.inputs]),
+        ("outputs", function.output_names, [output] if output else [info.name for info in session.outputs]),
+    ):
+        if not set(found) <= set(known):
+            raise UsageError(
+                f"the float network's {what} are {', '.join(known)}, those of the model {', '.join(found)}",
+                remedy="give --float the network that was compiled",
+            )
 
 
 def _read_network(folder: Path, files: Mapping[str, bytes]) -> Module:

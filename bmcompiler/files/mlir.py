@@ -14,8 +14,10 @@ from bmcompiler.ops import parse_module
 
 
 def side_file(path: StrPath) -> Path:
-    """Where the weights of an IR file lie: net.mlir -> net.weights.npz."""
+    """Where the weights of an IR file lie: net.mlir -> net.weights.npz; a device such as /dev/null takes both."""
     path = Path(path)
+    if path.is_char_device():
+        return path
     return path.with_name((path.stem if path.suffix == ".mlir" else path.name) + ".weights.npz")
 
 

@@ -81,6 +81,8 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
         OSError: the folder does not exist or cannot be written; `filename` is `path`.
     """
     target = Path(path)
+    if target.is_symlink() and not (target.exists() and not target.is_file()):
+        target = target.resolve()  # the file behind a link is replaced, not the link
     if target.exists() and not target.is_file() and not target.is_dir():  # a device such as /dev/null must stay one
         try:
             with target.open("w" if text else "wb", encoding="utf-8" if text else None) as stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import bmcompiler
 from bmcompiler.cli import accuracy, calibrate, capi, compile, evaluate, opt, run, tool
 from bmcompiler.cli import common as cli
 from bmcompiler.errors import UsageError
+from bmcompiler.files.mlir import side_file
 
 LENET = Path(__file__).resolve().parents[2] / "models" / "lenet"
 MODULES = (accuracy, calibrate, capi, compile, evaluate, opt, run, tool)
@@ -36,6 +38,8 @@ CASES = (
     (run.cli, "a.bmodel --input data.npz -o data.npz"),
     (run.cli, "a.bmodel --input data.npz --trace a.bmodel"),
     (evaluate.cli, "a.bmodel --data data.npz -o data.npz"),
+    (evaluate.cli, "a.bmodel --data data.npz --labels labels.npz:l -o labels.npz"),
+    (compile.cli, "net.prototxt w.caffemodel --target bm1684 --timing-profile profile.json -o profile.json"),
     (opt.cli, "net.mlir --pipeline canonicalize -o net.mlir"),
     (tool.cli, "combine a.bmodel b.bmodel -o ./b.bmodel"),
     (tool.cli, "static a.bmodel -o a.bmodel"),
@@ -50,7 +54,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(LENET / "lenet.caffemodel", folder / "w.caffemodel")
     (folder / "samples").mkdir()
     (folder / "deeper").mkdir()
-    for path in ("data.npz", "samples/a.npz"):
+    (folder / "profile.json").write_text('{"clock_hz": 5e8}')
+    for path in ("data.npz", "samples/a.npz", "labels.npz"):
         np.savez(folder / path, data=np.zeros((2, 1, 28, 28), np.float32))
     net = (folder / "net.prototxt", folder / "w.caffemodel")
     bmcompiler.compile(*net, target="bm1684", output=folder / "a.bmodel", save_ir=folder / "net.mlir", check="never")
@@ -93,6 +98,30 @@ def test_programs_lose_nothing_either(made: Path) -> None:
     with pytest.raises(UsageError, match="lies in the input folder"):
         bmcompiler.compile(*net, target="bm1880", data=made / "samples", output=made / "samples" / "a.npz")
     assert _contents(made) == before
+
+
+def test_standard_input_and_output_are_no_files(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (made / "net.mlir").read_text(encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", io.StringIO(text))
+        patch.chdir(made)
+        cli.run(opt.cli, "bmnet-opt", ["-", "--pipeline", "dead-code"])
+    assert "is an input" not in capsys.readouterr().err
+
+
+def test_the_file_behind_a_link_is_written(made: Path, tmp_path: Path) -> None:
+    target, link = tmp_path / "old.txt", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert cli.run(tool.cli, "bmnet-tool", ["dis", str(made / "a.bmodel"), "-o", str(link)]) == 0
+    assert link.is_symlink() and target.read_text() != "old"
+
+
+def test_devices_take_everything_and_stay_devices(made: Path, tmp_path: Path) -> None:
+    data = ["--input", str(made / "data.npz")]
+    assert cli.run(run.cli, "bmnet-run", [str(made / "a.bmodel"), *data, "-o", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+    assert side_file("/dev/null") == Path("/dev/null")
 
 
 def _commands(command: Command) -> Iterator[Command]:
