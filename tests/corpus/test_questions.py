@@ -222,8 +222,8 @@ def test_compilations_elsewhere_say_what_they_take() -> None:
 
 def test_the_most_memory_is_measured_though_it_was_given_back() -> None:
     before = elsewhere._memory(fresh=True)
-    np.ones(64 << 20, np.uint8).sum()
-    assert 60 << 20 < elsewhere._memory() - before < 100 << 20
+    np.ones(400 << 20, np.uint8).sum()  # much more than a system takes back meanwhile of what is not used
+    assert 300 << 20 < elsewhere._memory() - before < 440 << 20
 
 
 def test_a_given_network_is_proven_and_its_faults_are_named(monkeypatch: Patch, tmp_path: Path) -> None:
