@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value, type_of_array
-from bmcompiler.ir.keys import INPUT_THRESHOLDS, LARGE, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
-from bmcompiler.ops import find_op
+from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value
+from bmcompiler.ir.keys import LARGE, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
+from bmcompiler.passes.quantization.formats import F
+from bmcompiler.passes.quantization.growing import Growing
 from bmcompiler.passes.quantization.plan import Plan
 from bmcompiler.passes.rewriting import producer, rebuild
-from bmcompiler.target import Target, unsupported_reason
+from bmcompiler.target import Target
 
 if TYPE_CHECKING:
     from bmcompiler.passes.quantization.rounding import WeightRounding
@@ -26,16 +26,13 @@ _NOTES = (THRESHOLD, THRESHOLD_SOURCE)
 _HALVES_HOLD = 65504 / 16
 """Thresholds from which on sums on the way, or values that calibration did not see, might be infinite in f16."""
 _Key = TypeVar("_Key")
-F = TypeVar("F")
-"""What a scheme says of an integer tensor: a threshold (`lowering`), or element type, scale and zero point."""
 Mark = tuple[int, int, int, int, int]
 
 
-class Building(Generic[F]):
-    """Builds the integer version of `function` beside it, op by op. Weights go into a module of its own.
+class Building(Growing[F]):
+    """Builds the integer version of `function` beside it, op by op.
 
-    A scheme is a subclass that defines the methods under "what a scheme defines", and those of `forms.Forms`. A format
-    `F` is that of a whole tensor; integers with a scale per channel are weights only, and those have no `F`.
+    A scheme is a subclass that defines the methods of `formats.Formats`, and those of `forms.Forms`.
     `integer_io`: float inputs of the net that an integer op reads become integers, and outputs are what their producers
     make; otherwise both stay. `rounder`: which integers the weights of layers become; None: the nearest.
     """
@@ -49,17 +46,12 @@ class Building(Generic[F]):
         integer_io: bool = True,
         rounder: WeightRounding | None = None,
     ) -> None:
-        self.source, self.plan, self.target, self.integer_io = module, plan, target, integer_io
-        self.rounder = rounder
-        self.module = Module()
-        self.new = Function(function.name, (), function.input_names, function.attributes)
-        self.new.attributes.pop(INPUT_THRESHOLDS, None)
-        self.module.functions = [self.new]
+        super().__init__(function, target)
+        self.source, self.plan, self.integer_io, self.rounder = module, plan, integer_io, rounder
         self.reals: dict[Value, Value] = {}
         self.ints: dict[Value, Value] = {}
         self.others: dict[tuple[Value, F], Value] = {}
         self.constants: dict[Value, Value] = {}
-        self.location: tuple[str, ...] = ()
         self.reports: dict[Operation, str] = {}
         self.made: dict[Operation, list[Operation]] = {}
         for argument in function.arguments:
@@ -67,44 +59,6 @@ class Building(Generic[F]):
                 self.ints[argument] = self.new.body.add_argument(self.type_of(argument.shape, self.wanted(argument)))
             else:
                 self.reals[argument] = self.new.body.add_argument(argument.type)
-
-    # -- what a scheme defines ------------------------------------------------------------------------------------
-    def wanted(self, value: Value) -> F:
-        """What the plan wants for a value of the old function."""
-        raise no_scheme(self)
-
-    def format_of(self, value: Value) -> F:
-        """What an integer value of the new function is."""
-        raise no_scheme(self)
-
-    def type_of(self, shape: Sequence[int], wanted: F) -> TensorType:
-        """The type of an integer tensor."""
-        raise no_scheme(self)
-
-    def same(self, a: F, b: F) -> bool:
-        """Whether two formats are equal but for rounding."""
-        raise no_scheme(self)
-
-    def of_constant(self, array: NDArray[Any]) -> F:
-        """The format in which a constant loses least."""
-        raise no_scheme(self)
-
-    def integers(self, array: NDArray[Any], wanted: F) -> NDArray[Any]:
-        """A constant in a format."""
-        raise no_scheme(self)
-
-    def rescale(self, value: Value, wanted: F) -> Value:
-        """An integer value in another format."""
-        raise no_scheme(self)
-
-    def note_float(self, op: Operation, reason: str) -> None:
-        """Mark an op of the new function that stays in float."""
-        raise no_scheme(self)
-
-    asked_for_io = False
-    """Whether `integer_io` is a wish: then inputs are integers even where only float ops read them."""
-    rounding: Mapping[str, Any] = {}
-    """Attributes of `quantize`."""
 
     # -- what conversions use ------------------------------------------------------------------------------------------
 
@@ -142,69 +96,6 @@ class Building(Generic[F]):
     ) -> NDArray[np.int8]:
         """The integers of a layer's real weights: `nearest`, unless samples say better."""
         return nearest if self.rounder is None else self.rounder.integers(op, weight, nearest, scale)
-
-    def emit(
-        self,
-        name: str,
-        operands: Sequence[Value],
-        attributes: Mapping[str, Any] | None = None,
-        wanted: F | None = None,
-        shape: Sequence[int] | None = None,
-    ) -> Value:
-        """The first result of `emit_all`."""
-        return self.emit_all(name, operands, attributes, wanted, shape)[0]
-
-    def emit_all(
-        self,
-        name: str,
-        operands: Sequence[Value],
-        attributes: Mapping[str, Any] | None = None,
-        wanted: F | None = None,
-        shape: Sequence[int] | None = None,
-    ) -> list[Value]:
-        """Append an op whose results are integers as `wanted`, or of the type that the op infers.
-
-        Raises NoInt8Form with the target's reason when it does not run this op.
-        """
-        op = find_op(name)(operands, attributes, None, self.location)
-        if wanted is not None:
-            for result in op.results:
-                result.type = self.type_of(result.shape if shape is None else tuple(shape), wanted)
-        reason = unsupported_reason(self.target, op) if self.target is not None else None
-        if reason is not None:
-            op.erase()
-            raise NoInt8Form(reason)
-        self.new.body.append(op)
-        return op.results
-
-    def as_maps(self, x: Value, axis: int) -> Value:
-        """`x` as (N, C, H, W) with `axis` as C: what the chip needs to tell channels apart."""
-        shape = x.shape
-        if len(shape) == 4 and axis == 1:
-            return x
-        return self.emit("reshape", [x], {"shape": (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), 1)})
-
-    def as_before(self, x: Value, shape: tuple[int, ...]) -> Value:
-        """The way back from `as_maps`."""
-        return x if x.shape == shape else self.emit("reshape", [x], {"shape": shape})
-
-    def weight(self, array: NDArray[Any], like: Value | None, scale: float | Quant | None = None) -> Value:
-        """A constant; it takes the name of the old weight `like`. scale: of the tensor, or what integers mean."""
-        op = producer(like, Weight)
-        name = op.key if op is not None else ".".join(("+".join(self.location), "table"))
-        key = self.module.weights.add(name, np.ascontiguousarray(array))
-        quant = Quant(scale) if isinstance(scale, float) else scale
-        return self._append("weight", [], _type(array, quant), {"key": key})
-
-    def all_weights(self, *wanted: tuple[NDArray[Any] | None, Value | None, float | Quant | None]) -> list[Value]:
-        """`weight` of each (array, like, scale) that has an array."""
-        return [self.weight(array, like, scale) for array, like, scale in wanted if array is not None]
-
-    def constant_in(self, integers: NDArray[Any], like: Value | None, wanted: F) -> Value:
-        """A constant of integers that are in a format already."""
-        value = self.weight(integers, like)
-        value.type = self.type_of(value.shape, wanted)
-        return value
 
     def in_mode(self, op: Operation, mode: str) -> bool:
         """Whether an op of the old function was lowered in a mode that it has beside others."""
@@ -281,11 +172,6 @@ class Building(Generic[F]):
                     op.erase()
 
     # -- inside ---------------------------------------------------------------------------------------------------
-    def _append(
-        self, name: str, operands: list[Value], type: TensorType, attributes: Mapping[str, Any] | None = None
-    ) -> Value:
-        return self.new.body.append(find_op(name)(operands, attributes, [type], self.location)).result
-
     def _default(self, value: Value) -> F:
         array = self.constant(value)
         return self.wanted(value) if array is None else self.of_constant(array)
@@ -316,17 +202,7 @@ class Building(Generic[F]):
             maker.attributes.setdefault(TENSOR_NAME, names)
 
 
-def no_scheme(building: object) -> TypeError:
-    """The error of a method that a scheme has to define."""
-    return TypeError(f"{type(building).__name__} is no building of a scheme")
-
-
 def _cut(table: dict[_Key, Value], size: int) -> None:
     """Drop what was added to a dict after it had `size` entries."""
     for key in list(table)[size:]:
         del table[key]
-
-
-def _type(array: NDArray[Any], quant: Quant | None) -> TensorType:
-    plain = type_of_array(array)
-    return TensorType(plain.shape, plain.dtype, quant)

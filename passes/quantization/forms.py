@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution, Matmul
-from bmcompiler.passes.quantization.building import Building, F, no_scheme
+from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.formats import F, no_scheme
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Pow, Sub
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling, is_constant
-from bmcompiler.passes.quantization.building import F
 from bmcompiler.passes.quantization.conversions.activation import by_table
+from bmcompiler.passes.quantization.formats import F
 from bmcompiler.passes.quantization.forms import Affine, Forms
 
 
