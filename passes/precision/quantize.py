@@ -27,7 +27,7 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 if TYPE_CHECKING:
     from bmcompiler.conditions import Condition
     from bmcompiler.passes.quantization.choice.aim import Aim
-    from bmcompiler.passes.quantization.choice.chooser import Choice
+    from bmcompiler.passes.quantization.choice.summary import Choice
     from bmcompiler.passes.quantization.choice.ways import Ways
     from bmcompiler.passes.quantization.rounding import WeightRounding
     from bmcompiler.passes.quantization.scale.scheme import Scales

@@ -15,11 +15,12 @@ from bmcompiler.analysis.trial import Trial
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.passes.quantization.choice.aim import Aim
-from bmcompiler.passes.quantization.choice.chooser import Chooser
 from bmcompiler.passes.quantization.choice.cut import cheapest
 from bmcompiler.passes.quantization.choice.programs import unit_cycles
 from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.choice.search import Found, Search
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
+from bmcompiler.passes.quantization.choice.trials import Measured
 from bmcompiler.passes.quantization.choice.units import units
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scale.scheme import Scales
@@ -171,12 +172,10 @@ def test_accuracy_may_cost_a_share_of_float_or_all_of_it_where_integers_take_mor
     share: float, least: int, wanted: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known, limits = problem(0), list[float]()
-    start = {unit: each[0] for unit, each in known.options.items()}
-    chooser = object.__new__(Chooser)
-    chooser.ways = Ways(Scales.conversions, (), timed=True, share=share)
-    chooser.costs = SimpleNamespace(whole=1000)  # type: ignore[assignment]
+    start = Found({unit: each[0] for unit, each in known.options.items()}, Measured(NOTHING))
+    trials = SimpleNamespace(cycles=lambda chosen: None)
+    ways = Ways(Scales.conversions, (), timed=True, share=share)
     monkeypatch.setattr(Problem, "cycles", lambda self, chosen: least)
-    monkeypatch.setattr(Chooser, "_timed", lambda self, chosen: None)
-    monkeypatch.setattr(Chooser, "_within", lambda self, *given: (limits.append(given[-1]), NOTHING))
-    chooser._quick_enough(known, start, NOTHING, Aim())
+    monkeypatch.setattr(Search, "_within", lambda self, limit: (limits.append(limit), start)[1])
+    Search(known, start, trials, ways, Aim(), 1000).found()  # type: ignore[arg-type]
     assert limits == [wanted]

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
-
-import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH
 
@@ -40,12 +36,8 @@ class Aim:
         """The error of a cluster that is good enough; whoever says what it may cost wants all that this buys."""
         return self.error or (ERROR if self.cycles is None else _EXACT)
 
-    def most(self, first: NDArray[np.float64], found: NDArray[np.float64]) -> float:
-        """How many times the cycles of the cheapest an assignment may take.
-
-        Args: energies of errors, first of the cheapest, found of the assignment.
-        """
-        before, worst = (sqrt(each.max(initial=0.0)) for each in (first, found))
+    def most(self, before: float, worst: float) -> float:
+        """How many times the cycles of the cheapest an assignment may take: errors of the cheapest, and of it."""
         if self.given or before > RUIN:
             return self.cycles or float("inf")
         return DEAR if before > COARSE and worst <= COARSE * MARGIN else WORTH

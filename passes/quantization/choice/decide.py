@@ -17,11 +17,13 @@ from bmcompiler.passes.precision.calibrate import tensor_names, thresholds
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.aim import Aim
-from bmcompiler.passes.quantization.choice.chooser import Choice, Chooser, Lower
+from bmcompiler.passes.quantization.choice.chooser import Chooser
 from bmcompiler.passes.quantization.choice.cost import cycles
 from bmcompiler.passes.quantization.choice.hostile import hostile
 from bmcompiler.passes.quantization.choice.programs import Programs
 from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.choice.summary import Choice
+from bmcompiler.passes.quantization.choice.trials import Lower
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scheme import array_of
 from bmcompiler.passes.quantization.state import calibration_of, plan_of

@@ -1,36 +1,89 @@
-"""The sentence of the summary about a choice of modes."""
+"""What a choice says: of each layer, and the sentence on the net."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+
+import numpy as np
+
+from bmcompiler.ir import Operation
+from bmcompiler.passes.quantization.choice.search import Found, Search
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Option
+from bmcompiler.passes.quantization.choice.units import is_layer
+from bmcompiler.passes.quantization.choice.weighing import Weighing
 
 _NAMED = 8
 """Layers on the host that are named, at most."""
 
 
-def summary(
-    layers: Mapping[str, int],
-    floats: Sequence[str],
-    errors: Sequence[float],
-    worst: str,
-    ratio: float,
-    *,
-    on_host: bool,
-) -> str:
-    """What was chosen and measured.
+@dataclass
+class Choice:
+    """What was decided and measured.
 
-    Args:
-        layers: how many there are of each mode. floats: names of those that are float, on the host or on the chip.
-        errors: relative, of the choice and of the cheapest. worst: the output that is furthest off, of several.
-        ratio: cycles over those of the cheapest.
+    modes: by layer. in_float: reason by op. errors: what the layer's own integers add to its result, relative. why:
+    reason by layer. notes: sentences for the summary.
     """
+
+    modes: dict[Operation, str] = field(default_factory=dict)
+    in_float: dict[Operation, str] = field(default_factory=dict)
+    errors: dict[Operation, float] = field(default_factory=dict)
+    why: dict[Operation, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def told(search: Search, found: Found, weighing: Weighing, *, explains: bool) -> Choice:
+    """The choice of an assignment. explains: with the reason for each layer."""
+    trials, first = search.trials, search.start
+    choice = Choice(dict(trials.fixed))
+    names = [str(cluster) for cluster in trials.reference.clusters.clusters]
+    for unit, option in found.chosen.items():
+        cheap = first.chosen[unit]
+        if option.name == FLOAT:
+            if unit.head not in trials.in_float and len(search.problem.options[unit]) > 1:
+                choice.in_float.update(dict.fromkeys(unit.ops, _why_float(cheap, first, names)))
+            continue
+        choice.modes.update(dict.fromkeys(unit.ops, option.name))
+        if unit.head not in trials.fixed and unit in weighing.own:
+            choice.errors[unit.head] = weighing.relative(unit, option.name)
+            choice.why[unit.head] = _why(option, cheap, names) if explains else ""
+    choice.notes.append(_sentence(search, found, choice, names))
+    return choice
+
+
+def _sentence(search: Search, found: Found, choice: Choice, names: Sequence[str]) -> str:
+    """How many layers have which mode, what that was measured to do, and what it costs."""
+    first, problem, on_host = search.start, search.problem, search.ways.on_host
+    computing = [op for unit in problem.options for op in unit.ops if is_layer(op)]
+    layers = {mode: sum(choice.modes.get(op) == mode for op in computing) for mode in search.ways.modes}
+    floats = [op.label for op in choice.in_float if is_layer(op)]
     text = ", ".join(f"{count} {mode}" for mode, count in layers.items() if count) or "none"
     kept = f", {len(floats)} layers in float" if floats else ""
     if floats and on_host:
         kept += f" on the host ({', '.join(floats[:_NAMED])}{', ...' if len(floats) > _NAMED else ''})"
-    output = f" (output {worst})" if worst else ""
+    energies = found.measured.energies
+    output = f" (output {names[int(np.argmax(energies))]})" if len(energies) > 1 else ""
+    ratio = found.ratio or problem.cycles(found.chosen) / max(problem.cycles(first.chosen), 1)
     return (
-        f"quantization modes: {text}{kept}; outputs are at most {errors[0]:.2%} from float on "
-        f"samples that the choice had not seen{output}, {errors[1]:.2%} with the fewest cycles, "
+        f"quantization modes: {text}{kept}; outputs are at most {found.measured.worst:.2%} from float on "
+        f"samples that the choice had not seen{output}, {first.measured.worst:.2%} with the fewest cycles, "
         f"of which the choice takes {ratio:.2f} times"
     )
+
+
+def _why_float(cheap: Option, first: Found, names: Sequence[str]) -> str:
+    if cheap.name == FLOAT:
+        return "integers would take more cycles"
+    worst = int(np.argmax(cheap.energies / np.maximum(first.measured.energies, 1e-30)))
+    return f"integers would add {sqrt(cheap.energies[worst]):.2%} to output {names[worst]}"
+
+
+def _why(option: Option, cheap: Option, names: Sequence[str]) -> str:
+    if not names:
+        return "fewest cycles"
+    worst = int(np.argmax(option.energies))
+    adds = f"adds {sqrt(option.energies[worst]):.2%} to output {names[worst]}"
+    if option.name == cheap.name:
+        return f"fewest cycles, {adds}"
+    return f"{adds}, {cheap.name} would {sqrt(cheap.energies[worst]):.2%}"
