@@ -196,18 +196,21 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
 
     def __init__(self, plan: MemoryPlan, coefficients: Coefficients, serial: bool = False) -> None:
         super().__init__(plan, coefficients, CommandBuilder(), serial)
-        self._joined: dict[int, tuple[int, int]] = {}
+        self._joined: list[dict[int, tuple[int, int]]] = []  # of each run of ops to come; empty where none is expected
 
     def expect(self, ops: Sequence[Operation]) -> None:
-        """Tables of a subnet that follow each other are loaded together, with the first.
+        """Tables of a run of ops that follow each other are loaded together, with the first.
 
         Together they take what the fields of one command can say, a small part of L2: none gives way before it is used.
         """
         from bmcompiler.backends.bm1684.packed.int_elementwise import table_of  # kernels, which import this
 
         tables = [table_of(op, self.coefficients) for op in ops if isinstance(op, (Lut, LutSoftmax))]
-        for start, size in joined(tables, CHIP.alignment, CHIP.word * CHIP.most_size):
-            self._joined |= {place: (start, size) for place, _ in tables if start <= place < start + size}
+        runs = joined(tables, CHIP.alignment, CHIP.word * CHIP.most_size)
+        self._joined.append({place: run for run in runs for place, _ in tables if run[0] <= place < sum(run)})
+
+    def end_of_run(self) -> None:
+        self._joined = self._joined[1:]
 
     def fresh(self) -> None:
         super().fresh()
@@ -227,8 +230,8 @@ class Build(LaneInstructions, FamilyBuild[CommandBuilder], LaneBuild):
 
         It is loaded unless this program has it there already.
         """
-        if place in self._joined and self._joined[place] != (place, size):
-            start, whole = self._joined[place]
+        start, whole = self._joined[0].get(place, (place, size)) if self._joined else (place, size)
+        if (start, whole) != (place, size):
             return self.table(start, whole) + place - start
         offset, fresh = self._tables.place((place, size), size)
         if fresh:

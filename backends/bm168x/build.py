@@ -39,7 +39,10 @@ class FamilyBuild(StridedMoves, Generic[C]):
         self._hazards = Hazards[Ticket]()
 
     def expect(self, ops: Sequence[Operation]) -> None:
-        """A subnet will have these ops; by default nothing follows from that."""
+        """The next run of device ops that is not expected yet will have these; by default nothing follows from that."""
+
+    def end_of_run(self) -> None:
+        """A run of device ops is complete; by default nothing follows from that."""
 
     @staticmethod
     @abstractmethod

@@ -83,6 +83,7 @@ class Bm168xProgram(Program[B]):
     def end_of_device(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         self._read += inputs
         self._written += outputs
+        self.build.end_of_run()
 
     def _close(self) -> None:
         """What the device has done since the last CPU subnet becomes one: the vendor's runtime runs no two in a row."""

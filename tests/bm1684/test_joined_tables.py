@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from bm1684_nets import Net, check
-from hypothesis import given
+import pytest
+from bm1684_nets import QUANT, Net, check
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684.tables import joined
 from bmcompiler.backends.bm1684.target import TARGET
-from bmcompiler.ir import Value
+from bmcompiler.ir import TensorType, Value
 
 
 def looked_up(net: Net, x: Value, count: int) -> Value:
@@ -36,6 +37,28 @@ def test_serial_programs_load_each_table_where_it_is_used() -> None:
     net = Net(((1, 70, 3, 5),), 0, "i8")
     compiled = check(net.module([looked_up(net, net.inputs[0], 3)]), level=0)
     assert TARGET.disassemble(compiled.model).count("s2s.copy") == 3
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=4), min_size=2, max_size=3))
+@settings(max_examples=20)
+@example([[0, 1], [0]])
+@example([[0], [0, 1]])
+@example([[1], [0, 2], [0, 1, 2]])
+def test_each_subnet_finds_its_own_tables(level: int, drawn: list[list[int]]) -> None:
+    """Tables that subnets share lie in other runs of each."""
+    net = Net(((1, 3, 4, 4),), 0, "i8")
+    b, type = net.b, TensorType((256,), "i8", QUANT)
+    tables = [b.weight(net.rng.permutation(256).astype(np.uint8).view(np.int8), "t", type) for _ in range(5)]
+    grid = net.f32(1, 4, 4, 2)
+    x = net.inputs[0]
+    for number, taken in enumerate(drawn):
+        if number:
+            on_host = b.grid_sample(b.dequantize(x), grid, mode="nearest")
+            x = b.quantize(on_host, rounding="even", out=TensorType(x.shape, "i8", QUANT))
+        for table in taken:
+            x = b.lut(x, tables[table])
+    check(net.module([x]), level=level, device=False)
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 6)), max_size=12), st.integers(1, 8), st.integers(1, 30))
