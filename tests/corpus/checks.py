@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from . import rounded
 from .costs import cliffs_are_few, cliffs_are_said, integers_are_not_slower, rows_have_bounds, twice_the_batch
 from .growth import linear_in_depth, linear_in_pixels
@@ -34,7 +32,7 @@ def near_float(trial: Trial) -> None:
     """Floats are what ONNX Runtime gives, as near as their type allows in this network."""
     if trial.precision == "int8":
         raise NotAskedError("how near integers are is said in the summary")
-    outputs = {name: _rows(found, trial.real[name]) for name, found in trial.outputs.items()}
+    outputs = {name: rounded.filled_rows(found, trial.real[name]) for name, found in trial.outputs.items()}
     errors = {name: rounded.relative_error(found, trial.real[name]) for name, found in outputs.items()}
     if all(error <= rounded.LEAST[trial.precision] for error in errors.values()):
         return
@@ -43,13 +41,6 @@ def near_float(trial: Trial) -> None:
         if not error <= bound:
             text = f"{name}: {error:.3g} of its length from ONNX Runtime, at most {bound:.3g}"
             raise CheckError("far-from-float", text)
-
-
-def _rows(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """A result without the rows of -1 that fill the room of a list whose length depends on values."""
-    count = len(wanted) if wanted.ndim else 0
-    filled = wanted.dtype.kind == "i" and found.ndim == wanted.ndim and found.shape[1:] == wanted.shape[1:]
-    return found[:count] if filled and (found[count:] == -1).all() else found
 
 
 @dataclass(frozen=True)

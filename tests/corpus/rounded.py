@@ -18,6 +18,9 @@ LEAST = {precision: 8 * step for precision, step in STEPS.items()}
 """Relative errors that functions may have in any network, by what they compute with in between."""
 _LARGEST = {"f32": 3e38, "f16": 65504.0, "bf16": 3e38}
 _SMALLEST = {"f32": 1e-38, "f16": 2.0**-24, "bf16": 1e-38}
+_SUMS = ("ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "GlobalAveragePool", "AveragePool")
+"""Ops whose results are sums of as many terms as they have fewer elements."""
+_STEP_OF_F32 = 2.0**-23
 _EXACT = ("Pow", "Resize")
 """Ops whose constants, exponents and scales, are exact in every type."""
 
@@ -37,6 +40,13 @@ def bounds(
     return {name: 4 * error for name, error in errors.items()}
 
 
+def filled_rows(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """A result without the rows of -1 that fill the room of a list whose length depends on values."""
+    count = len(wanted) if wanted.ndim else 0
+    filled = wanted.dtype.kind == "i" and found.ndim == wanted.ndim and found.shape[1:] == wanted.shape[1:]
+    return found[:count] if filled and (found[count:] == -1).all() else found
+
+
 def relative_error(found: np.ndarray, wanted: np.ndarray) -> float:
     """The length of a difference as a part of that of what is wanted."""
     wanted, found = wanted.astype(np.float64), np.asarray(found, np.float64).reshape(wanted.shape)
@@ -44,11 +54,15 @@ def relative_error(found: np.ndarray, wanted: np.ndarray) -> float:
         return float(np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) + 1e-6 * wanted.size**0.5))
 
 
-def moved(value: np.ndarray, precision: str, random: np.random.Generator) -> np.ndarray:
-    """Floats, each by up to half a step larger or smaller; infinite beyond the range of the type."""
+def moved(value: np.ndarray, precision: str, random: np.random.Generator, terms: float = 1) -> np.ndarray:
+    """Floats, each by up to half a step larger or smaller; infinite beyond the range of the type.
+
+    One term after another is added: the roundings of f32 sums of `terms` add up as a walk does.
+    """
     if value.dtype != np.float32:
         return value
-    near = value * (1 + STEPS[precision] * random.uniform(-0.5, 0.5, value.shape))
+    step = max(STEPS[precision], _STEP_OF_F32 * terms**0.5)
+    near = value * (1 + step * random.uniform(-0.5, 0.5, value.shape))
     near = near + _SMALLEST[precision] * random.uniform(-0.5, 0.5, value.shape)
     with np.errstate(over="ignore"):
         return np.where(np.abs(near) > _LARGEST[precision], near * np.inf, near).astype(np.float32)
@@ -73,5 +87,6 @@ def moved_outputs(
         )
         one = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
         results = run_onnx(one, {name: value for name, value in given.items() if name not in fixed})
-        values |= {name: moved(value, precision, random) for name, value in zip(node.output, results)}
+        terms = given[node.input[0]].size / max(results[0].size, 1) if node.op_type in _SUMS else 1
+        values |= {name: moved(value, precision, random, terms) for name, value in zip(node.output, results)}
     return {out.name: values[out.name] for out in model.graph.output}

@@ -34,7 +34,7 @@ class Sample:
 
 
 def recorded(sample: Sample) -> Sample | None:
-    """The sample with the values of all tensors; those without a batch are read once."""
+    """The sample with the values of all tensors for both batches; what is longer or shorter in the second is read once."""
     halves: list[Data] = []
     model = onnx.ModelProto()
     model.CopyFrom(sample.model)
@@ -44,7 +44,8 @@ def recorded(sample: Sample) -> Sample | None:
     first = sample.batch
     for half in (first, {name: sample.data[name][len(value) :] for name, value in first.items()}):
         halves.append(half | dict(zip(names, run_onnx(model, half))))
-    return replace(sample, data={k: np.stack([h[k] for h in halves]) for k in halves[0]})
+    one, two = halves
+    return replace(sample, data={k: np.stack([v, two[k] if two[k].shape == v.shape else v]) for k, v in one.items()})
 
 
 def _recorded_bytes(model: onnx.ModelProto) -> int:
