@@ -1,56 +1,30 @@
-"""What programs call: `bmcompiler.compile`, `compile_module` and `load_network`, with messages in Python's words.
-
-The commands call `bmcompiler.driver`, whose messages name options of the commands.
-"""
+"""What programs call: `bmcompiler.compile`, `compile_module`, `load_network`; the commands call `bmcompiler.driver`."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
-import json
 import os
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import update_wrapper, wraps
 from typing import ParamSpec, TypeVar
 
 from bmcompiler import driver
-from bmcompiler.errors import BMError, UnknownOptionError
+from bmcompiler.errors import UnknownOptionError
 from bmcompiler.files.overwriting import refuse_overwriting
 from bmcompiler.ir import Module
-from bmcompiler.options import FLAGS, ModuleOptions, Options, Path_
+from bmcompiler.options import ModuleOptions, Options, Path_
 from bmcompiler.result import Result
+from bmcompiler.spelling import flag
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Request = TypeVar("Request", bound=ModuleOptions)
 
-_ARGUMENTS = {flag.removeprefix("--"): name for name, flag in FLAGS.items()}
-"""Options of commands whose argument has another name."""
-_VALUES = r"(?: ((?:f32|b?f16|int8)(?: or (?:f32|b?f16|int8))*|always|never))?"
 
-
-def in_python(text: str) -> str:
-    """A message with options of commands as arguments: `--quantize int8` becomes `quantize="int8"`."""
-
-    def argument(found: re.Match[str]) -> str:
-        name = _ARGUMENTS.get(found[1], found[1].replace("-", "_"))
-        return f"{name}={_quoted(found[2])}" if found[2] else name
-
-    def outputs(found: re.Match[str]) -> str:
-        return f"outputs={json.dumps(found[1].split(','))}"
-
-    text = re.sub(r"(?<![\w-])--outputs ([^\s,]+(?:,[^\s,]+)*)", outputs, text)
-    return re.sub(rf"(?<![\w-])--([a-z][a-z-]*[a-z]){_VALUES}", argument, text)
-
-
-def _quoted(values: str) -> str:
-    return " or ".join(f'"{value}"' for value in values.split(" or "))
-
-
-def _for_python(function: Callable[P, R]) -> Callable[P, R]:
-    """A function whose unknown arguments are answered with a suggestion, and whose messages name arguments."""
+def _suggesting(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose unknown arguments are answered with a suggestion."""
     known = list(inspect.signature(function).parameters)
 
     @wraps(function)
@@ -60,27 +34,18 @@ def _for_python(function: Callable[P, R]) -> Callable[P, R]:
                 raise UnknownOptionError(
                     f"{function.__name__}() has no argument '{name}'", remedy=_suggestion(name, known)
                 )
-        try:
-            result = function(*args, **kwargs)
-        except BMError as error:
-            error.reason = in_python(error.reason)
-            error.remedy = None if error.remedy is None else in_python(error.remedy)
-            raise
-        if isinstance(result, Result):
-            result.notes[:] = map(in_python, result.notes)
-            if result.checked is not None:
-                result.checked = replace(result.checked, reason=in_python(result.checked.reason))
-        return result
+        return function(*args, **kwargs)
 
     return call
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(_ARGUMENTS.get(name.replace("_", "-"), name), known, 1, 0.5)
+    argument = next((each for each in known if flag(each) == flag(name)), name)
+    near = difflib.get_close_matches(argument, known, 1, 0.5)
     return f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
 
 
-load_network = _for_python(driver.load_network)
+load_network = _suggesting(driver.load_network)
 
 
 @dataclass(kw_only=True)
@@ -117,7 +82,7 @@ def _called_as(request: Callable[P, Request]) -> Callable[[Callable[[Request], R
     return decorate
 
 
-@_for_python
+@_suggesting
 @_called_as(FileRequest)
 def compile(request: FileRequest) -> Result:
     """Compile a network for a chip.
@@ -166,7 +131,7 @@ def compile(request: FileRequest) -> Result:
     return _saved(driver.compile_network(request.model, request.weights, request), request.output)
 
 
-@_for_python
+@_suggesting
 @_called_as(ModuleRequest)
 def compile_module(request: ModuleRequest) -> Result:
     """Compile a module, which stays as it is; arguments mean what they mean for `compile`.

@@ -30,6 +30,7 @@ from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
 from bmcompiler.result import Result
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Compiled, Target, find_target
 from bmcompiler.version import version
 
@@ -276,12 +277,13 @@ def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:
     if options.method is not None:
         changes["calibrate"]["method"] = options.method
     for option, wanted, kind, taken in (
-        ("--quant-table", options.quant_table, "int8", any(each.takes_table for each in pipeline)),
-        ("--io-dtype", options.io_dtype, "int8 with real scales", any(each.takes_io for each in pipeline)),
+        ("quant_table", options.quant_table, "int8", any(each.takes_table for each in pipeline)),
+        ("io_dtype", options.io_dtype, "int8 with real scales", any(each.takes_io for each in pipeline)),
     ):
         if wanted is not None and not taken:
             raise UsageError(
-                f"{option} belongs to {kind}; {target.name} in {precision} has none", remedy=f"leave out {option}"
+                f"{spelled(option)} belongs to {kind}; {target.name} in {precision} has none",
+                remedy=f"leave out {spelled(option)}",
             )
     aims = {"max_error": options.max_error, "max_cycles": options.max_cycles}
     changes["quantize"] |= {name: value for name, value in aims.items() if value is not None}

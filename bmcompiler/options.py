@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast, get_args
 
 from bmcompiler import defaults
 from bmcompiler.errors import UsageError
+from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +33,6 @@ METHODS: tuple[Method, ...] = get_args(Method)
 IO_TYPES: tuple[IoType, ...] = get_args(IoType)
 LEVELS: tuple[Level, ...] = get_args(Level)
 _CHOICES: dict[str, tuple[str | int, ...]] = {"opt": LEVELS, "method": METHODS, "io_dtype": IO_TYPES}
-FLAGS = {"method": "--calibration-method", "table": "--calibration-table"}
-"""Options of the commands that have another name than the field."""
 
 
 def as_level(value: int) -> Level:
@@ -41,7 +40,7 @@ def as_level(value: int) -> Level:
     for level in LEVELS:
         if value == level:
             return level
-    raise UsageError(f"--opt must be 0, 1 or 2, got {value!r}")
+    raise UsageError(f"{spelled('opt')} must be 0, 1 or 2, got {value!r}")
 
 
 def as_check(value: str | int) -> Check:
@@ -54,7 +53,7 @@ def as_check(value: str | int) -> Check:
         if value == word:
             found: _CheckWord = word
             return found
-    raise UsageError(f"--check must be auto, never, always or a number of samples, got {value!r}")
+    raise UsageError(f"{spelled('check')} must be auto, never, always or a number of samples, got {value!r}")
 
 
 class Progress(Protocol):
@@ -125,8 +124,9 @@ class ModuleOptions:
         for name, known in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in known:
-                flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
-                raise UsageError(f"{flag} must be {', '.join(map(str, known[:-1]))} or {known[-1]}, got {value!r}")
+                raise UsageError(
+                    f"{spelled(name)} must be {', '.join(map(str, known[:-1]))} or {known[-1]}, got {value!r}"
+                )
         self.check = as_check(self.check)
         if self.io_dtype == "f32":  # one word in model files
             self.io_dtype = "float"

@@ -19,6 +19,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.pipelines import PipelineTable
 from bmcompiler.plugins.custom_layers import CUSTOMIZED, plugin_kernel
 from bmcompiler.plugins.registry import entry_points
+from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
     from bmcompiler.bmnet.inst import TensorInst
@@ -294,7 +295,7 @@ class Target(ABC):
         """Raise UsageError for a precision that is not among `precisions`."""
         if precision not in self.precisions:
             known = " and ".join(self.precisions) + ("" if len(self.precisions) > 1 else " only")
-            remedy = f"use --quantize {' or '.join(self.precisions)}"
+            remedy = f"use {spelled('quantize', *self.precisions)}"
             raise UsageError(f"{self.name} computes in {known}, not in {precision}", remedy=remedy)
 
     @cached_property

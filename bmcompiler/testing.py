@@ -34,6 +34,7 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.options import Method, as_level
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.result import Result
+from bmcompiler.spelling import spelled
 from bmcompiler.target import find_target
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _check(
         original, target=target, quantize=quantize, data=samples, method=method, opt=as_level(level), check="never"
     )
     session = lookup("bmcompiler.runtimes", "session", "runtime")(result.model)
-    what = f"{target}, --opt {level}"
+    what = f"{target}, {spelled('opt', level)}"
     outputs: dict[str, Any] = {}
     for seed in range(seeds):
         inputs = random_arrays(result.module, seed)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
 from bmcompiler.plugins.registry import lookup
+from bmcompiler.spelling import spelled
 
 MAX_DEVICES = 8  # bm1880.md 13
 
@@ -70,6 +71,6 @@ def open_device(target: str, index: int = 0, fast: bool = False) -> Device:
     if not is_device:
         raise UnsupportedError(f"device plugin '{target}' is not a Device")
     if fast and not kind.fast_mode:
-        raise UnsupportedError(f"{target} has one way of running, no fast mode", remedy="leave out --fast (fast=True)")
+        raise UnsupportedError(f"{target} has one way of running, no fast mode", remedy=f"leave out {spelled('fast')}")
     device: Device = kind(index, fast=True) if fast else kind(index)
     return device

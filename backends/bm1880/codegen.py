@@ -18,6 +18,7 @@ from bmcompiler.codegen.strided_copy import Dim, copy_commands
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.spelling import spelled
 
 NAMED = ("f32", "i8", "u8", "f16", "i32", "i16", "u16")
 """Element types of the container (bm1880.md 1)."""
@@ -38,7 +39,9 @@ class Bm1880Program(Program[Build]):
     def copy_output(self, value: Value, offset: int) -> None:
         root = root_of(value)
         if is_weight(root):
-            raise UnsupportedError("an output of the net is a constant", remedy="leave it out with --outputs")
+            raise UnsupportedError(
+                "an output of the net is a constant", remedy=f"leave it out with {spelled('outputs')}"
+            )
         for part in copy_commands([Dim(value.type.nbytes, 1, 1)], COPY_LIMITS):
             n, c, h, w = part.shape
             strides = dense_strides((n, c, h, w))

@@ -8,6 +8,7 @@ from typing import Any
 from bmcompiler.backends.dv.pipeline import PIPELINE
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Compiled, Kernel, Target
 
 CHIP_NAME = "DV700"
@@ -33,7 +34,7 @@ class DvTarget(Target):
 
     def need_precision(self, precision: str) -> None:
         if precision not in self.precisions:
-            remedy = "use --quantize f16, or int8 for weights of 8 bits"
+            remedy = f"use {spelled('quantize', 'f16')}, or int8 for weights of 8 bits"
             raise UsageError(f"{self.name} computes in f16, not in {precision}", remedy=remedy)
 
     def compile(self, modules: Sequence[Module], level: int) -> Compiled:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bmcompiler.ir import Module
 from bmcompiler.ir.copying import copy_module
 from bmcompiler.passmanager import Pass, PassContext, Pipeline
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...]) -> list[str]:
         if used is not None and used < _FEW_CODES and row.peak > 0 and row.varied:
             found.append(
                 f"layer '{row.layer.name}' uses {used:.1%} of its codes. "
-                "Remedy: another --calibration-method, or samples that are like the real ones"
+                f"Remedy: another {spelled('method')}, or samples that are like the real ones"
             )
     for output in outputs:
         if output.error > _LARGE_ERROR:

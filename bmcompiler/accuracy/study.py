@@ -22,6 +22,7 @@ from bmcompiler.options import Options
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.data import batches, check_data
 from bmcompiler.quant.mode_table import Row, save_modes
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Target, find_target
 
 Array = NDArray[Any]
@@ -74,7 +75,7 @@ def study(
     pipeline = pipeline_for(target, options)
     data = data_of(options)
     if data is None:
-        raise UsageError("accuracy is measured on samples: pass --data or --images")
+        raise UsageError(f"accuracy is measured on samples: pass {spelled('data')} or {spelled('images')}")
     shapes = options.programs[0]
     module = load_network(model, weights, shapes=shapes, outputs=options.outputs)
     ctx = PassContext(target=target, data=data, table=table_of(options), progress=progress)

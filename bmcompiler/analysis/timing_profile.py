@@ -16,8 +16,9 @@ from typing import Any
 from bmcompiler.errors import UsageError
 from bmcompiler.files.store import read_text
 from bmcompiler.plugins.registry import entry_points
+from bmcompiler.spelling import spelled
 
-OPTION = "--timing-profile"
+OPTION = "timing_profile"
 _MOST = 1e30
 """Of any parameter: what is more, infinite or no number cannot be."""
 
@@ -38,13 +39,13 @@ def profile_for(target: str, settings: Iterable[str]) -> Any | None:
         return None
     loader = entry_points("bmcompiler.timing_profiles").get(target)
     if loader is None:
-        raise UsageError(f"the timing model of {target} has no parameters", remedy=f"leave out {OPTION}")
+        raise UsageError(f"the timing model of {target} has no parameters", remedy=f"leave out {spelled(OPTION)}")
     kind = loader()
     named = getattr(kind, "NAMED", {})
     profile = None
     for text in texts:
         if not text.strip():
-            raise UsageError(f"{OPTION} is empty", remedy="give a JSON file, or KEY=VALUE pairs")
+            raise UsageError(f"{spelled(OPTION)} is empty", remedy="give a JSON file, or KEY=VALUE pairs")
         if text in named:
             profile = named[text]
             continue
@@ -128,7 +129,7 @@ def _pairs(text: str) -> dict[str, object]:
     for pair in text.split(","):
         key, mark, value = pair.partition("=")
         if not (mark and key.strip() and value.strip()):
-            raise UsageError(f"{OPTION} takes a JSON file or KEY=VALUE,KEY=VALUE, got {text!r}")
+            raise UsageError(f"{spelled(OPTION)} takes a JSON file or KEY=VALUE,KEY=VALUE, got {text!r}")
         found[key.strip()] = value.strip()
     return found
 

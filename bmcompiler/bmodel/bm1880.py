@@ -10,6 +10,7 @@ from typing import ClassVar
 from bmcompiler.bmodel.model import FMT_I8, FORMATS, MAX_BYTES, BModel, Buffer, Stage, TensorInfo, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
+from bmcompiler.spelling import spelled
 
 MAGIC = b"\xdd\xaa\x55\xff"
 INLINE_MAGIC = b"\xff\xaa\x55\xff"
@@ -214,7 +215,7 @@ def _same_kind(first: Bm1880Model, others: Iterable[BModel], name: str | None) -
         if name is None and model.net_name != first.net_name:
             raise UnsupportedError(
                 f"the nets have different names ('{first.net_name}', '{model.net_name}')",
-                remedy="pass --name if they are the same network",
+                remedy=f"pass {spelled('name')} if they are the same network",
             )
         models.append(model)
     return models

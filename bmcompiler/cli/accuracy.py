@@ -10,7 +10,8 @@ import click
 from bmcompiler import defaults
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
-from bmcompiler.options import FLAGS, METHODS
+from bmcompiler.options import METHODS
+from bmcompiler.spelling import flag
 
 if TYPE_CHECKING:
     from bmcompiler.accuracy.study import Study
@@ -42,8 +43,8 @@ them, the same that its commands compute.
 @click.option("--quantize", type=click.Choice(defaults.PRECISIONS), help="Precision [default: int8].")
 @click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
 @click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
-@click.option(FLAGS["table"], "table", type=click.Path(path_type=Path), help="Thresholds instead of measured.")
-@click.option(FLAGS["method"], "method", type=click.Choice(METHODS))
+@click.option(flag("table"), "table", type=click.Path(path_type=Path), help="Thresholds instead of measured.")
+@click.option(flag("method"), "method", type=click.Choice(METHODS))
 @click.option("--quant-table", type=click.Path(path_type=Path, exists=True), help="How each layer computes.")
 @click.option("--samples", type=click.IntRange(1), default=8, show_default=True, help="Samples that are compared.")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Layers in the printed table.")

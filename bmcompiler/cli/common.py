@@ -17,6 +17,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from bmcompiler.errors import BMError, UsageError
+from bmcompiler.spelling import in_shell
 from bmcompiler.text import Cell, format_table, printable
 
 __all__ = ["Cell", "Output", "command_line", "format_table", "printable", "progress", "run"]
@@ -90,6 +91,7 @@ def _add_version(command: click.Command, prog: str) -> None:
     command.params.append(option)
 
 
+@in_shell()
 def run(command: click.Command, prog: str, args: Sequence[str] | None = None) -> int:
     """Run a click command; returns the exit status and prints what went wrong on stderr, never a traceback.
 

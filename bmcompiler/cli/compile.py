@@ -13,7 +13,8 @@ from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
 from bmcompiler.cli.plugin_option import list_plugins_option
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 from bmcompiler.cli.workers import worker_options
-from bmcompiler.options import FLAGS, IO_TYPES, LEVELS, METHODS
+from bmcompiler.options import IO_TYPES, LEVELS, METHODS
+from bmcompiler.spelling import flag
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import ImageOptions
@@ -53,8 +54,8 @@ class _TargetOption(click.Option):
 @click.option("--data", type=click.Path(path_type=Path), help="Calibration samples: .npz, .npy or a folder.")
 @image_options
 @limit_option
-@click.option(FLAGS["table"], "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")
-@click.option(FLAGS["method"], "method", type=click.Choice(METHODS), help="How --data is used.")
+@click.option(flag("table"), "table", type=click.Path(path_type=Path), help="Thresholds instead of --data.")
+@click.option(flag("method"), "method", type=click.Choice(METHODS), help="How --data is used.")
 @click.option(
     "--quant-table",
     type=click.Path(path_type=Path, dir_okay=False),

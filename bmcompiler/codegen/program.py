@@ -32,6 +32,7 @@ from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target
 
 B = TypeVar("B")
@@ -240,7 +241,9 @@ class Program(ABC, Generic[B]):
         for value, offset in self.plan.copies:
             root = root_of(value)
             if root not in self.plan.offsets and not is_weight(root):
-                raise UnsupportedError("an output of the net has no memory", remedy="leave it out with --outputs")
+                raise UnsupportedError(
+                    "an output of the net has no memory", remedy=f"leave it out with {spelled('outputs')}"
+                )
             self.copy_output(value, offset)
         self._name("outputs", "copy", before)
         if self.plan.copies:

@@ -21,6 +21,7 @@ from bmcompiler.evaluation.metrics import Values
 from bmcompiler.files.store import check_regular
 from bmcompiler.inputs.source import Samples
 from bmcompiler.parallel import Pool
+from bmcompiler.spelling import spelled
 
 
 class Journal:
@@ -61,7 +62,8 @@ class Journal:
                 sorted(key for key in about if not isinstance(first, dict) or first.get(key) != about[key])
             )
             raise UsageError(
-                f"{path} belongs to another evaluation (different: {different})", remedy="give another --resume file"
+                f"{path} belongs to another evaluation (different: {different})",
+                remedy=f"give another {spelled('journal')} file",
             )
 
     def known(self, number: int, digest: str) -> PartResult | None:

@@ -18,6 +18,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
 from bmcompiler.parallel import Task
 from bmcompiler.plugins.registry import lookup
+from bmcompiler.spelling import spelled
 
 Array = NDArray[Any]
 
@@ -149,7 +150,7 @@ def _need_names(session: Any, network: Module, output: str) -> None:
         if not set(found) <= set(known):
             raise UsageError(
                 f"the float network's {what} are {', '.join(known)}, those of the model {', '.join(found)}",
-                remedy="give --float the network that was compiled",
+                remedy=f"give {spelled('network')} the network that was compiled",
             )
 
 

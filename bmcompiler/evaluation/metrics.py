@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import RuntimeUseError, UsageError
+from bmcompiler.spelling import spelled
 
 Array = NDArray[Any]
 Outputs = Mapping[str, Array]
@@ -89,7 +90,9 @@ def _scores(outputs: Outputs, metric: str) -> Array:
     rows = [array.reshape(len(array), -1) for array in outputs.values()]
     if len(rows) > 1:
         names = ", ".join(outputs)
-        raise RuntimeUseError(f"{metric} needs one output, and there are {names}", remedy="name one with --output")
+        raise RuntimeUseError(
+            f"{metric} needs one output, and there are {names}", remedy=f"name one with {spelled('output')}"
+        )
     return rows[0]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bmcompiler.errors import CalibrationError
 from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
 from bmcompiler.inputs.stored import StoredArray, StrPath, stored_arrays
+from bmcompiler.spelling import spelled
 
 _UNNAMED = "arr_0"
 """What numpy.savez calls an array without a name."""
@@ -55,7 +56,7 @@ class FolderSource(Source):
             raise CalibrationError(
                 "the folder holds no .npy or .npz file",
                 file=path,
-                remedy="save samples with numpy.save, or use --images for pictures",
+                remedy=f"save samples with numpy.save, or use {spelled('images')} for pictures",
             )
         self.files = [self.path / name for name in names]
 

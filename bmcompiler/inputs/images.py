@@ -18,6 +18,7 @@ from bmcompiler.errors import CalibrationError, UnsupportedError, UsageError
 from bmcompiler.inputs.decode import SUFFIXES, load_pillow, pixels
 from bmcompiler.inputs.files import counted
 from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
+from bmcompiler.spelling import spelled
 
 LAYOUTS = ("auto", "nchw", "nhwc")
 ORDERS = ("rgb", "bgr")
@@ -149,7 +150,9 @@ def image_files(path: str | os.PathLike[str]) -> list[Path]:
         found += [Path(folder, name) for name in kept]
     if not found:
         raise CalibrationError(
-            f"the folder holds no image ({' '.join(SUFFIXES)})", file=path, remedy="use --data for .npy and .npz files"
+            f"the folder holds no image ({' '.join(SUFFIXES)})",
+            file=path,
+            remedy=f"use {spelled('data')} for .npy and .npz files",
         )
     return sorted(found)
 
@@ -172,7 +175,7 @@ def _layout(wanted: str, given: Named) -> str:
         if both
         else "is no image of 1 or 3 channels" + ("" if wanted == "auto" else f" in {wanted}")
     )
-    remedy = "say --layout nchw or --layout nhwc" if both else "prepare the values as an .npz or .npy file"
+    remedy = f"say {spelled('layout', 'nchw', 'nhwc')}" if both else "prepare the values as an .npz or .npy file"
     raise UnsupportedError(f"input '{given.name}' {list(shape)} {reason}", remedy=remedy)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bmcompiler.errors import UsageError
 from bmcompiler.parallel.task import InlinePool, Pool, Task
+from bmcompiler.spelling import spelled
 
 __all__ = ["Pool", "Task", "open_pool"]
 
@@ -23,11 +24,11 @@ def open_pool(workers: int = 1, scheduler: str | None = None) -> Pool:
         UnsupportedError: a scheduler without the package dask.distributed, or one that does not answer.
     """
     if workers < 1:
-        raise UsageError(f"--workers must be 1 or more, got {workers}", remedy="1 computes in this process")
+        raise UsageError(f"{spelled('workers')} must be 1 or more, got {workers}", remedy="1 computes in this process")
     if scheduler is not None:
         if workers != 1:
-            remedy = "leave --workers out: a cluster brings its own"
-            raise UsageError("--workers and --scheduler exclude each other", remedy=remedy)
+            remedy = f"leave {spelled('workers')} out: a cluster brings its own"
+            raise UsageError(f"{spelled('workers')} and {spelled('scheduler')} exclude each other", remedy=remedy)
         from bmcompiler.parallel.cluster import ClusterPool
 
         return ClusterPool(scheduler)

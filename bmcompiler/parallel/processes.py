@@ -11,6 +11,7 @@ from typing import Any
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.parallel.task import P, Pool, R, Task
+from bmcompiler.spelling import spelled
 
 _AHEAD = 2
 """Parts per worker that wait or are computed: the next one is there when one is done."""
@@ -79,7 +80,7 @@ class ProcessPool(Pool):
         if deaths > _MOST_DEATHS:
             raise RuntimeUseError(
                 f"worker processes died {deaths} times in a row while they computed part {again[0][0]}",
-                remedy="use fewer --workers if memory is short, or --workers 1 to see what happens",
+                remedy=f"use fewer {spelled('workers')} if memory is short, or one to see what happens",
             )
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from bmcompiler.ir import Module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.options import Check
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Target
 
 SHARE, SHORT, INT8_SHORT = 0.2, 2.0, 10.0
@@ -64,7 +65,7 @@ def way_of(check: Check, modules: Sequence[Module], commands: int, spent: float,
         commands: of all programs. spent: seconds of the compilation so far.
     """
     if check == "never":
-        return False, "--check never"
+        return False, spelled("check", "never")
     if check != "auto":
         return False, ""
     expected, limit = expected_seconds(modules, commands, target), max(SHARE * spent, SHORT)
@@ -72,4 +73,4 @@ def way_of(check: Check, modules: Sequence[Module], commands: int, spent: float,
         return False, ""
     if expected_seconds(modules, commands, target, sampled=True) <= limit:
         return True, ""
-    return False, f"would take about {expected:,.0f} s; --check always does it"
+    return False, f"would take about {expected:,.0f} s; {spelled('check', 'always')} does it"

@@ -20,6 +20,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.plugins.custom_layers import CUSTOMIZED
 from bmcompiler.proof.compare import Wrong
 from bmcompiler.proof.sample import Array
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Target
 
 if TYPE_CHECKING:
@@ -122,7 +123,10 @@ def located(
         of_op = f"{'; '.join(map(str, part.wrong))}. Of the whole network, " if part.wrong else ""
         error = WrongProgramError(f"{_WRONG}: {of_op}{said}. {_whose(op, target)}", layer=op.label, kind=op.title)
         error.part = part
-    error.remedy = _REMEDY
+    error.remedy = (
+        f"report it, with what {spelled('keep_bad')} keeps of it; meanwhile try another {spelled('opt')} "
+        f"({spelled('check', 'never')} skips the proof)"
+    )
     return error
 
 
@@ -138,4 +142,3 @@ def _whose(op: Operation, target: Target) -> str:
 
 _WRONG = "the program is not what the network means"
 _OURS = "This is an error of bmcompiler, not of the network"
-_REMEDY = "report it, with what --keep-bad DIR keeps of it; meanwhile try another --opt (--check never skips the proof)"

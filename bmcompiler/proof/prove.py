@@ -22,6 +22,7 @@ from bmcompiler.plugins.registry import PluginError, entry_points, lookup
 from bmcompiler.proof.compare import Wrong, compare
 from bmcompiler.proof.cost import way_of
 from bmcompiler.proof.sample import Array, samples_of
+from bmcompiler.spelling import spelled
 from bmcompiler.target import Target, find_target
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def proven(
     if reason and (check in ("auto", "never")):
         return Proof(0, False, 0, 0.0, reason)
     if reason:
-        raise UnsupportedError(f"the program cannot be checked: {reason}", remedy="pass --check never")
+        raise UnsupportedError(f"the program cannot be checked: {reason}", remedy=f"pass {spelled('check', 'never')}")
     start = time.perf_counter()
     try:
         counts, of_data, sampled = _compared(model, modules, target, check, data, level, sampled)

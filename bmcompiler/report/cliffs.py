@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmcompiler.analysis.profile import Timing
+from bmcompiler.spelling import spelled
 
 _TIMES, _SHARE = 8, 0.1
 _LEAST = 50e-6
@@ -52,9 +53,10 @@ def find_cliffs(rows: Iterable[Mapping[str, Any]], timing: Timing) -> list[Cliff
 
 def _why(row: Mapping[str, Any]) -> tuple[str, str]:
     """What takes the time, and what may help."""
+    shapes = spelled("shapes")
     if row["compute"] >= row["transfer"]:
-        return "few of the lanes and units work", "more channels, or several images at once (--shapes)"
+        return "few of the lanes and units work", f"more channels, or several images at once ({shapes})"
     moved = row["loaded"] + row["stored"]
     if moved > 2 * (row["parameters"] + row["inputs"] + row["outputs"]):
-        return "its values are moved again and again", "smaller feature maps, or fewer images at once (--shapes)"
-    return "its bytes move in short pieces", "another order of axes before it, or fewer images at once (--shapes)"
+        return "its values are moved again and again", f"smaller feature maps, or fewer images at once ({shapes})"
+    return "its bytes move in short pieces", f"another order of axes before it, or fewer images at once ({shapes})"

@@ -15,6 +15,7 @@ from pathlib import Path
 from bmcompiler.errors import BMError, FileFormatError, UsageError
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.textformat import LayerNotes, Tree
+from bmcompiler.spelling import spelled
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class Graph:
         if len(set(chosen)) != len(chosen):
             raise UsageError(f"an output is named twice in {', '.join(chosen)}", file=self.path)
         if not chosen:
-            raise UsageError("the net has no output", file=self.path, remedy="name one with --outputs")
+            raise UsageError("the net has no output", file=self.path, remedy=f"name one with {spelled('outputs')}")
         layers = {node.layer.name: Ref(i, 0) for i, node in enumerate(self.nodes) if node.layer.top}
         found = {}
         for name in chosen:

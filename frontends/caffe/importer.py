@@ -31,6 +31,7 @@ from bmcompiler.ir import Module, Operation, TensorType, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.builder import Builder
 from bmcompiler.plugins.registry import failure_note
+from bmcompiler.spelling import spelled
 from bmcompiler.text import some_names
 
 
@@ -61,7 +62,7 @@ def with_remedy(error: BMError, graph: Graph, refused: Sequence[int], outputs: S
     """Give an error about some nodes the ways on: a cut of the net that leaves them all out, or a plugin."""
     cut = graph.cut_before(refused, outputs)
     it, layer = ("it", "a custom layer") if len(refused) == 1 else ("them", "custom layers")
-    way = f"pass --outputs {','.join(cut)} to end the net before {it}, or " if cut else ""
+    way = f"pass {spelled('outputs', cut)} to end the net before {it}, or " if cut else ""
     error.remedy = f"{way}register {layer} through the entry point group '{GROUP}'" + failure_note(GROUP)
     return error
 

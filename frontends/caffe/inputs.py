@@ -9,10 +9,10 @@ from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Ref, locate
 from bmcompiler.frontends.caffe.layer import MAX_ELEMENTS
+from bmcompiler.spelling import spelled
 
 Shape = tuple[int, ...]
 UserShapes = Sequence[Sequence[int]] | Mapping[str, Sequence[int]] | None
-_REMEDY = "give it with --shapes"
 
 
 def input_shapes(graph: Graph, read: set[Ref], given: UserShapes) -> dict[Ref, Shape]:
@@ -63,7 +63,9 @@ def _shape(layer: caffe_pb2.LayerParameter, index: int, given: Shape | None) -> 
         stated = given
     if not stated or min(stated) < 1:
         known = f" (the file says {list(stated)})" if stated else ""
-        raise UnsupportedError(f"input '{layer.top[index]}' has no fixed shape{known}", remedy=_REMEDY)
+        raise UnsupportedError(
+            f"input '{layer.top[index]}' has no fixed shape{known}", remedy=f"give it with {spelled('shapes')}"
+        )
     if prod(stated) > MAX_ELEMENTS:
         raise ShapeError(f"input '{layer.top[index]}' of shape {list(stated)} is larger than {MAX_ELEMENTS} elements")
     return stated

@@ -32,6 +32,7 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.elements.elementwise import Arithmetic
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.plugins.registry import failure_note
+from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
     from bmcompiler.frontends.onnx import Shapes
@@ -230,11 +231,11 @@ class _Importer:
 
     def _no_converter(self, node: Node, domain: str) -> UnsupportedError:
         moving = [n for n, t in zip(node.proto.input, node.tensors) if isinstance(t, Value)]
-        cut = f"cut the net before it with --outputs {','.join(moving)}, or " if moving else ""
+        cut = f"cut the net before it with {spelled('outputs', moving)}, or " if moving else ""
         if find_folder(domain, node.type, constant=True) is not None:
             return UnsupportedError(
                 "this op is only supported where all its inputs are constants",
-                remedy=f"give fixed shapes with --shapes, {cut}install a plugin (entry point group {CUSTOM_GROUP})",
+                remedy=f"give fixed {spelled('shapes')}, {cut}install a plugin (entry point group {CUSTOM_GROUP})",
             )
         what = f"{domain}.{node.type}" if domain else node.type
         return UnsupportedError(

@@ -9,6 +9,7 @@ import onnx
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError, UsageError
 from bmcompiler.frontends.onnx.tensors import check_extent, dtype_name
 from bmcompiler.ir import TensorType
+from bmcompiler.spelling import spelled
 
 Dim = int | str
 """A fixed size, or the name (maybe empty) of a dynamic dimension."""
@@ -94,5 +95,5 @@ def _dynamic(name: str, what: str, dims: Sequence[Dim] | None, others: Sequence[
     likely = (1, 224, 224, 3) if channels_last else (1, 3, 224, 224)
     example = [d if isinstance(d, int) else likely[i] if i < 4 else 1 for i, d in enumerate(dims or likely)]
     more = f", one list per input in the order {', '.join(others)}" if len(others) > 1 else ""
-    remedy = f'give a fixed shape, as in --shapes "[{example}]"'.replace(", ", ",").replace("shape,", "shape, ") + more
+    remedy = f"give a fixed shape, as in {spelled('shapes', [example])}{more}"
     return UnsupportedError(f"input '{name}' {what}", remedy=remedy)

@@ -13,6 +13,7 @@ from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.registry import Tensor
 from bmcompiler.frontends.onnx.tensors import to_array
 from bmcompiler.ir import Block, Function, TensorType, Value, type_of_array
+from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +106,7 @@ class Node:
                 f"input {index} ('{self.proto.input[index]}') must be a constant, but depends on what the net's "
                 f"inputs hold: {behind}",
                 remedy="where one of them always holds the same (a rate, a mode, a limit), give the model an "
-                "initializer of its name with that value; else cut the model with --outputs",
+                f"initializer of its name with that value; else cut the model with {spelled('outputs')}",
             )
         return tensor
 

@@ -9,12 +9,12 @@ from bmcompiler.ir import Module, Value
 from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.selection import Nonzero, Padded
+from bmcompiler.spelling import spelled
 
 _KEEPS_MARKS = ("permute", "cast")
 """Ops that keep padding recognisable: -1 stays -1."""
 _KEEPS_LENGTH = (*_KEEPS_MARKS, "reshape", "slice", "split", "gather", "gather_elements", "gather_nd", "concat")
 """Ops whose result is as long as what they read."""
-_REMEDY = "cut the net before it with --outputs"
 
 
 def need_known_shape(value: Value) -> None:
@@ -23,7 +23,10 @@ def need_known_shape(value: Value) -> None:
     while todo:
         op = todo.pop().op
         if isinstance(op, Padded):
-            raise UnsupportedError(f"how many results '{op.label}' has is known at run time only", remedy=_REMEDY)
+            raise UnsupportedError(
+                f"how many results '{op.label}' has is known at run time only",
+                remedy=f"cut the net before it with {spelled('outputs')}",
+            )
         if isinstance(op, TensorOp) and op.opname in _KEEPS_LENGTH:
             todo += [v for v in op.operands if v not in seen]
             seen.update(op.operands)
@@ -45,7 +48,7 @@ def padding_notes(module: Module) -> Iterator[str]:
                 "other layers compute with its result, whose length is known at run time only",
                 layer=op.label,
                 kind=op.opname,
-                remedy=_REMEDY,
+                remedy=f"cut the net before it with {spelled('outputs')}",
             )
         unused = (
             "unused ones hold -1" if _only_leaves(op) else "unused ones hold -1, and what layers make of them is void"

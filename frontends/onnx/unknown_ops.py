@@ -14,6 +14,7 @@ from bmcompiler.frontends.onnx.expansion import Functions, domain_of, reads
 from bmcompiler.frontends.onnx.graph import node_name
 from bmcompiler.frontends.onnx.registry import find_converter
 from bmcompiler.plugins.registry import failure_note
+from bmcompiler.spelling import spelled
 from bmcompiler.text import some_names
 
 CUSTOM_GROUP = "bmcompiler.onnx_ops"
@@ -49,7 +50,7 @@ def refuse_unknown(
         layers.setdefault(f"{kind} (opset {opsets.get(domain, 1)})", []).append(node_name(node))
     listed = "; ".join(f"{kind} in {some_names(names)}" for kind, names in layers.items())
     cut = _cut(nodes, unknown, outputs, constants)
-    way = f"cut the net before all of them with --outputs {','.join(cut)}, or " if cut else ""
+    way = f"cut the net before all of them with {spelled('outputs', cut)}, or " if cut else ""
     what = "this op type has" if len(layers) == 1 else f"{len(layers)} op types have"
     raise UnsupportedError(
         f"{what} no converter: {listed}",

@@ -17,6 +17,7 @@ from bmcompiler.passes.importing.absorb_qdq import stated
 from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS
+from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
     from bmcompiler.quant.table import CalibrationTable
@@ -75,7 +76,7 @@ class Calibrate(Pass):
             else:
                 raise CalibrationError(
                     "int8 needs to know the range of every tensor, and there are neither calibration data nor a table",
-                    remedy="pass --data CALIB.npz with real samples, or --calibration-table TABLE",
+                    remedy=f"pass {spelled('data')} with real samples, or {spelled('table')}",
                 )
             _store(function, found)
             _mark_source(function, named)
@@ -297,5 +298,5 @@ class _Lookup:
             f"neither the calibration table nor the model has a threshold for tensor '{self.names[value][0]}'",
             layer=op.label if op is not None else None,
             kind=op.short_name if op is not None else None,
-            remedy="make the table again from this network with bmnet-calibrate, or pass --data instead",
+            remedy=f"make the table again from this network with bmnet-calibrate, or pass {spelled('data')} instead",
         )

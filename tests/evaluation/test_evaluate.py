@@ -167,7 +167,7 @@ def test_a_scheduler_that_is_not_there_is_named() -> None:
 
 
 def test_workers_and_a_scheduler_exclude_each_other() -> None:
-    with pytest.raises(UsageError, match=r"exclude each other\. Remedy: leave --workers out"):
+    with pytest.raises(UsageError, match=r"exclude each other\. Remedy: leave workers out"):
         open_pool(2, "tcp://127.0.0.1:8786")
     with pytest.raises(UsageError, match="1 or more"):
         open_pool(0)

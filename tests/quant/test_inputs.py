@@ -117,7 +117,7 @@ def test_a_limit_below_one_is_refused(limit: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "function", "words"),
     [
-        ({}, COLOUR, ["no .npy or .npz", "--images"]),
+        ({}, COLOUR, ["no .npy or .npz", "use images"]),
         ({"0.npy": GOOD[0], "1.npy": GOOD[0, :, :4]}, COLOUR, ["1.npy", "[3, 4, 10]", "[3, 8, 10]"]),
         ({"0.npy": GOOD.transpose(0, 2, 3, 1)}, COLOUR, ["looks NHWC", "transpose(0, 3, 1, 2)"]),
         ({"a.npy": GOOD[0]}, TWO, ["a.npy", "2 inputs", ".npz"]),
@@ -272,7 +272,7 @@ def test_images_are_decoded_when_they_are_needed(tmp_path: Path, monkeypatch: py
         ({}, image_net(1, 5, 8, 10), UnsupportedError, "no image of 1 or 3 channels"),
         ({"layout": "nhwc"}, COLOUR, UnsupportedError, "in nhwc"),
         ({}, image_net(1, 64), UnsupportedError, "no image"),
-        ({}, image_net(1, 3, 8, 1), UnsupportedError, "--layout nchw or"),
+        ({}, image_net(1, 3, 8, 1), UnsupportedError, 'say layout="nchw" or "nhwc"'),
     ],
 )
 def test_options_that_do_not_fit_say_why(
@@ -289,7 +289,7 @@ def test_an_ambiguous_layout_can_be_said(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_images_names_itself(tmp_path: Path) -> None:
-    with pytest.raises(CalibrationError, match=r"no image.*--data"):
+    with pytest.raises(CalibrationError, match=r"no image.*use data"):
         open_inputs(ImageOptions(tmp_path))
     with pytest.raises(OSError, match="missing"):
         open_inputs(ImageOptions(tmp_path / "missing.png"))

@@ -21,7 +21,7 @@ DV700 = Condition(
     "the DV700",
     "only there a run goes on with what is not rounded yet",
     lambda _, ctx: None if isinstance(ctx.target, DvTarget) else "the target is no DV700",
-    "pass --target dv700, or leave out the pass",
+    "compile for dv700, or leave out the pass",
 )
 
 

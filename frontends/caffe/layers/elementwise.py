@@ -8,6 +8,7 @@ from math import prod
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.layer import MAX_CONSTANT, Layer, Results, caffe_layer
 from bmcompiler.ir import Value
+from bmcompiler.spelling import spelled
 
 _Param = caffe_pb2.EltwiseParameter
 
@@ -100,7 +101,7 @@ def _filled(layer: Layer, index: int, shape: tuple[int, ...]) -> Value:
     if filler.type != "constant":
         raise layer.unsupported(
             f"filler '{filler.type}' gives random values; supported: constant",
-            f"give the shape of '{layer.p.top[index]}' with --shapes to make it an input",
+            f"give the shape of '{layer.p.top[index]}' with {spelled('shapes')} to make it an input",
         )
     count = 1
     for dim in shape:

@@ -27,8 +27,8 @@ def test_unknown_layer_names_itself_its_neighbours_and_a_remedy(tmp_path: Path) 
         "the nearest supported types: Convolution, Deconvolution, "
     )
     assert str(raised.value).endswith(
-        ". Remedy: pass --outputs x to end the net before it, or register a custom layer through the entry point group "
-        "'bmcompiler.caffe_layers'"
+        '. Remedy: pass outputs=["x"] to end the net before it, or register a custom layer through the entry point '
+        "group 'bmcompiler.caffe_layers'"
     )
 
 

@@ -207,7 +207,7 @@ def test_a_training_file_ends_at_what_the_loss_reads(tmp_path: Path, caplog: pyt
 
 def test_data_layers_need_a_shape_from_somewhere(tmp_path: Path) -> None:
     text = TRAINING.replace("crop_size: 6", "")
-    with pytest.raises(UnsupportedError, match=r"layer 'd' \(Data\): input 'data' has no fixed shape.*--shapes"):
+    with pytest.raises(UnsupportedError, match=r"layer 'd' \(Data\): input 'data' has no fixed shape.*with shapes"):
         load(tmp_path, text, weights_of_conv())
     assert load(tmp_path, text, weights_of_conv(), shapes=[(4, 3, 8, 8)]).main.arguments[0].shape == (4, 3, 8, 8)
 
@@ -243,7 +243,7 @@ def test_a_file_without_input_shape_asks_for_one(tmp_path: Path) -> None:
         'layer { name: "i" type: "Input" top: "data" }',
     ):
         text += layer("ReLU")
-        with pytest.raises(UnsupportedError, match=r"input 'data' has no fixed shape.*--shapes"):
+        with pytest.raises(UnsupportedError, match=r"input 'data' has no fixed shape.*with shapes"):
             load(tmp_path, text)
         assert load(tmp_path, text, shapes=[(1, 3, 2, 2)]).main.arguments[0].shape == (1, 3, 2, 2)
 
@@ -256,7 +256,7 @@ def test_outputs_cut_the_net_and_unneeded_inputs_and_weights_go(tmp_path: Path) 
     module = load(tmp_path, text, weights, outputs=["c"])
     assert (module.main.input_names, module.main.output_names) == (["data"], ["c"])
     assert sorted(module.weights) == ["l.bias", "l.weight"]
-    with pytest.raises(UnsupportedError, match=r"layer 'n' \(NoSuchThing\).*pass --outputs c to end the net before it"):
+    with pytest.raises(UnsupportedError, match=r"layer 'n' \(NoSuchThing\).*pass outputs=..c.. to end the net"):
         load(tmp_path, text, weights)
     with pytest.raises(UsageError, match=r"no blob or layer called 'cc'.*such as c"):
         load(tmp_path, text, weights, outputs=["cc"])

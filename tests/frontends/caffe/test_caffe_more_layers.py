@@ -220,7 +220,7 @@ def test_a_mask_beyond_the_plane_is_reported(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_compiled_names_a_way_on(kind: str, params: str, reason: str, tmp_path: Path) -> None:
     text = header((1, 2, 4, 4)) + layer("ReLU", name="a", top="x") + layer(kind, params, bottom="x")
-    with pytest.raises(UnsupportedError, match=rf"layer 'l' .{kind}.: .*{reason}.*Remedy: pass --outputs x to end"):
+    with pytest.raises(UnsupportedError, match=rf"layer 'l' .{kind}.: .*{reason}.*Remedy: pass outputs=..x.. to end"):
         load(tmp_path, text)
 
 
@@ -261,7 +261,7 @@ def test_data_layers_are_inputs_of_the_shape_given(kind: str, tmp_path: Path) ->
     module = load(tmp_path, text, shapes=[x.shape])
     assert module.main.input_names == ["data"]
     np.testing.assert_array_equal(run(module, {"data": x})[0], x + 1)
-    with pytest.raises(UnsupportedError, match=rf"layer 'd' .{kind}.: input 'data' has no fixed shape.*--shapes"):
+    with pytest.raises(UnsupportedError, match=rf"layer 'd' .{kind}.: input 'data' has no fixed shape.*with shapes"):
         load(tmp_path, text)
 
 
