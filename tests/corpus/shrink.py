@@ -34,7 +34,7 @@ class Sample:
 
 
 def recorded(sample: Sample) -> Sample | None:
-    """The sample with the values of all tensors for both batches; what is longer or shorter in the second is read once."""
+    """The sample with the values of all tensors for both batches, of the first alone where their lengths differ."""
     halves: list[Data] = []
     model = onnx.ModelProto()
     model.CopyFrom(sample.model)
