@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation import inplace, loading  # noqa: E402
-from mutation.asking import in_turns, run, selected, verdict, within  # noqa: E402
-from mutation.faults import broken, faults  # noqa: E402
-from mutation.harmless import HARMLESS  # noqa: E402
+from mutation.asking import in_turns, passed_over, run, selected, verdict, within  # noqa: E402
+from mutation.faults import ONLY_WHOLE, broken, faults  # noqa: E402
+from mutation.harmless import AT_ONCE, HARMLESS, is_harmless  # noqa: E402
 from mutation.kept import Kept, Said  # noqa: E402
 from mutation.loaded import Loaded  # noqa: E402
 from mutation.places import Place, chosen, faults_of  # noqa: E402
@@ -95,6 +96,25 @@ def test_one_place_is_broken() -> None:
     assert ast.unparse(broken(source, fault.digest())) + "\n" == source.replace("<", "<=")
     with pytest.raises(LookupError):
         broken(source, "0123456789ab")
+
+
+def test_a_division_without_a_remainder_has_nothing_to_round() -> None:
+    source = "def f(a, b):\n    return a // b\n"
+    (fault,) = [each for each in faults(ast.parse(source)) if each.rounds_up]
+    names: dict[str, Any] = {}
+    exec(compile(broken(source, ONLY_WHOLE + fault.digest()), "f", "exec"), names)
+    assert names["f"](6, 3) == 2
+    with pytest.raises(ZeroDivisionError):
+        names["f"](7, 3)
+    assert not any(each.rounds_up for each in faults(ast.parse("def f(a):\n    return np.rint(a + 1)")))
+
+
+def test_no_fault_is_made_of_how_much_is_worked_on_at_once() -> None:
+    for module, names in AT_ONCE.items():
+        source = file_of(f"bmcompiler.{module}").read_text(encoding="utf-8")
+        assert all(f"\n{name} = " in source for name in names), module
+    assert is_harmless("numeric.sampled:1", "step = max(1, _VALUES // n)")
+    assert not is_harmless("numeric.sampled:1", "step = max(1, n)") and not is_harmless("numeric.a:1", "_VALUES")
 
 
 def test_places_are_the_same_twice_and_spread() -> None:
@@ -201,6 +221,9 @@ def test_a_plan_is_asked_of_recorded_programs_after_the_quickest_tests(tmp_path:
     order = [test.id.removeprefix("tests/test_").replace("_", " ") for test in selected(place, Reach(tmp_path), 20)]
     assert order[0] == "rounding.py::1.0" and order[1:3] == [f"recorded programs.py::{n}" for n in (1.0, 1.5)]
     assert order[3] == "rounding.py::1.5" and len(order) == 6
+    assert passed_over(place, Reach(tmp_path), selected(place, Reach(tmp_path), 20)) == []
+    left = passed_over(place, Reach(tmp_path), selected(place, Reach(tmp_path), 1))
+    assert {test.seconds for test in left} >= {9.0} and {test.file for test in left} >= {PROGRAMS}
 
 
 def test_quick_tests_of_many_files_come_first() -> None:

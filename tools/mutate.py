@@ -4,7 +4,8 @@
 
 First, test files without a current record of what they reach are run once. Then each place is broken in a process of
 its own, on import; no file changes. Exit code 1 where fewer than 95 of 100 faults are found. What survives gets a test,
-or a line with a reason in tools/mutation/harmless.py.
+or a line with a reason in tools/mutation/harmless.py. A fault that survives the quick tests of its chip is asked of all
+tests that reach its statement; one that rounds up a division which has no remainder in any of them is none: it is named.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -22,13 +24,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation import reach  # noqa: E402
-from mutation.asking import ask, run, selected  # noqa: E402
+from mutation.asking import ask, never_rounds, passed_over, run, selected  # noqa: E402
 from mutation.kept import Kept, Said  # noqa: E402
 from mutation.loaded import Loaded  # noqa: E402
 from mutation.places import Place, chosen  # noqa: E402
-from mutation.targets import ALL_TESTS, CORPUS  # noqa: E402
+from mutation.targets import CORPUS, EVERY_TEST  # noqa: E402
 
 ENOUGH = 0.95
+NO_FAULT = "divides without a remainder"
+"""What is said of a fault that rounds up where nothing has to be rounded in any test."""
 
 
 def options() -> argparse.Namespace:
@@ -37,7 +41,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--places", type=int, default=150, help="how many (150)")
     parser.add_argument("--modules", default="", metavar="TEXT", help="only of modules whose name has this text")
     parser.add_argument("--only", default="", metavar="NAMES", help="only these places, by name, with commas")
-    parser.add_argument("--budget", type=float, default=30, metavar="SECONDS", help="of tests per place (30)")
+    parser.add_argument(
+        "--budget", type=float, default=30, metavar="SECONDS", help="of tests per place, before all (30)"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--list", action="store_true", help="show the places, break nothing")
     return parser.parse_args()
@@ -68,18 +74,22 @@ def shown(place: Place) -> str:
 def asked(places: list[Place], budget: float, jobs: int) -> list[tuple[Place, Said]]:
     """Break each whose answer is not known, with a line per place as it comes."""
     known, kept, answers = reach.Reach(), Kept(), []
-    files = reach.recorded({*ALL_TESTS, CORPUS})
+    files = reach.recorded({*EVERY_TEST, CORPUS})
     idle: SimpleQueue[Loaded] = SimpleQueue()
     for _ in range(jobs):
         idle.put(Loaded(files))
 
     def answer(place: Place) -> Said:
         tests = selected(place, known, budget)
-        ids = [test.id for test in tests]
+        more = passed_over(place, known, tests)
+        ids = [test.id for test in (*tests, *more)]
         said = kept.get(place.name, place.module, ids)
         if said is None:
             loaded = idle.get()
             said = ask(place, tests, loaded)
+            said = said if said.found else said.then(ask(place, more, loaded))
+            if not said.found and never_rounds(place, [*tests, *more], loaded):
+                said = replace(said, why=NO_FAULT)
             idle.put(loaded)
             kept.put(place.name, place.module, ids, said)
         return said
@@ -87,7 +97,9 @@ def asked(places: list[Place], budget: float, jobs: int) -> list[tuple[Place, Sa
     with ThreadPoolExecutor(jobs) as pool:
         for number, (place, said) in enumerate(zip(places, pool.map(answer, places), strict=True), 1):
             answers.append((place, said))
-            words = f"found by {said.found}: {said.why}" if said.found else f"SURVIVED {said.ran} tests"
+            words = (
+                f"found by {said.found}: {said.why}" if said.found else f"{said.why or 'SURVIVED'}, {said.ran} tests"
+            )
             print(f"{number:4} {said.seconds:5.1f} s  {shown(place)}\n       {words[:220]}", flush=True)
     return answers
 
@@ -114,9 +126,11 @@ def main() -> int:
     if given.list:
         print("\n".join(map(shown, places)))
         return 0
-    record({*ALL_TESTS, CORPUS}, given.jobs)
+    record({*EVERY_TEST, CORPUS}, given.jobs)
     start = time.perf_counter()
     answers = asked(places, given.budget, given.jobs)
+    none = [place for place, said in answers if said.why == NO_FAULT]
+    answers = [(place, said) for place, said in answers if said.why != NO_FAULT]
     wrong = doubtful({said.found for _, said in answers})
     survived = [(place, said) for place, said in answers if not said.found or said.found in wrong]
     print(f"\nsurvived ({len(survived)} of {len(answers)}):")
@@ -124,6 +138,9 @@ def main() -> int:
         print(f"  {place.group}: {shown(place)}  ({said.ran} tests)")
     for test in wrong:
         print(f"  {test} fails without a fault: what it found counts as survived")
+    print(f"{NO_FAULT} ({len(none)}, not counted):")
+    for place in none:
+        print(f"  {place.group}: {shown(place)}")
     share = 1 - len(survived) / max(1, len(answers))
     by_corpus = sum(said.found.startswith(CORPUS) for _, said in answers)
     seconds = time.perf_counter() - start

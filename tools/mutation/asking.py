@@ -10,11 +10,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from mutation import children
+from mutation.faults import ONLY_WHOLE
 from mutation.kept import Said
 from mutation.loaded import HANGS, Loaded
 from mutation.places import Place
 from mutation.reach import Reach, Timed, key, module_key
-from mutation.targets import ALL_TESTS, CORPUS, FACTS, PROGRAMS, every_module
+from mutation.targets import ALL_TESTS, CORPUS, EVERY_TEST, FACTS, PROGRAMS, every_module
 
 FIRST = 2.0
 """Seconds of tests in the first round: most faults fall there, and only its files are imported."""
@@ -50,6 +51,17 @@ def selected(place: Place, reach: Reach, budget: float) -> list[Timed]:
     return [*own, *within(others, budget / 2), *within(in_turns(reach.tests(statement, [CORPUS])), budget / 2)]
 
 
+def passed_over(place: Place, reach: Reach, asked: Sequence[Timed]) -> list[Timed]:
+    """What a fault that survives `asked` is asked, too: all other tests that reach its statement, however long.
+
+    What stands outside of functions is reached by whoever imports it: all tests of its module.
+    """
+    fault = place.fault
+    known = {test.id for test in asked}
+    name = key(place.module, fault.function, fault.statement) if fault.function else module_key(place.module)
+    return [test for test in in_turns(reach.tests(name, EVERY_TEST)) if test.id not in known]
+
+
 def by_reach(place: Place, reach: Reach, near: list[Timed]) -> list[Timed]:
     """`near`, which reach the statement, then tests of the group that reach its module."""
     known = {test.id for test in near}
@@ -78,12 +90,20 @@ def within(tests: Sequence[Timed], seconds: float) -> list[Timed]:
     return list(taken.values())
 
 
-def ask(place: Place, tests: Sequence[Timed], loaded: Loaded) -> Said:
+def never_rounds(place: Place, tests: Sequence[Timed], loaded: Loaded) -> bool:
+    """Whether a fault that rounds a division up is none: all tests that reach it divide without a remainder."""
+    if not place.fault.rounds_up:
+        return False
+    said = ask(place, tests, loaded, ONLY_WHOLE)
+    return said.ran > 0 and not said.found
+
+
+def ask(place: Place, tests: Sequence[Timed], loaded: Loaded, how: str = "") -> Said:
     """Break it and run tests until one fails: first in functions that are there; quick ones again, broken on import."""
-    start, ran = time.perf_counter(), 0
+    start, ran, digest = time.perf_counter(), 0, how + place.fault.digest()
     rounds = [within(tests, FIRST), tests]
     if place.fault.function:
-        said = loaded.ask(place.module, place.fault.digest(), tests)
+        said = loaded.ask(place.module, digest, tests)
         if said["found"]:
             return Said(said["found"], said["why"], said["ran"], time.perf_counter() - start)
         ran = said["ran"]
@@ -93,7 +113,7 @@ def ask(place: Place, tests: Sequence[Timed], loaded: Loaded) -> Said:
         now = [test for test in round_ if test.id not in asked]
         asked |= {test.id for test in now}
         if now:
-            found, why, more = run(f"{place.module}:{place.fault.digest()}", now)
+            found, why, more = run(f"{place.module}:{digest}", now)
             ran += more
             if found:
                 return Said(found, why, ran, time.perf_counter() - start)

@@ -54,6 +54,11 @@ class Fault:
     node: ast.AST = field(repr=False, compare=False)
     replacement: ast.AST = field(repr=False, compare=False)
 
+    @property
+    def rounds_up(self) -> bool:
+        """Whether it rounds a division up, which is none where there is never a remainder."""
+        return self.kind == "rounding" and isinstance(self.node, ast.BinOp)
+
     def digest(self, *more: object) -> str:
         """What tells it from others for as long as the statement stays, wherever in the file it moves."""
         words = (*more, self.kind, self.function, self.statement, self.text, self.wrong)
@@ -252,18 +257,33 @@ MAKERS: dict[type[ast.AST], Callable[[Any], Made]] = {
 class Replace(ast.NodeTransformer):
     """One node, found by identity, for another."""
 
-    def __init__(self, fault: Fault) -> None:
-        self.fault = fault
+    def __init__(self, node: ast.AST, replacement: ast.AST) -> None:
+        self.node, self.replacement = node, replacement
 
     def visit(self, node: ast.AST) -> ast.AST:
-        return self.fault.replacement if node is self.fault.node else self.generic_visit(node)
+        return self.replacement if node is self.node else self.generic_visit(node)
+
+
+ONLY_WHOLE = "whole:"
+"""Before the digest of a fault that rounds a division up: break it where there is something to round at all."""
+
+
+def only_whole(node: ast.BinOp) -> ast.AST:
+    """a // b, with ZeroDivisionError where that leaves a remainder."""
+    rest = ast.BinOp(node.left, ast.Mod(), node.right)
+    is_whole = ast.Compare(rest, [ast.Eq()], [ast.Constant(0)])
+    return ast.BinOp(node.left, ast.FloorDiv(), ast.IfExp(is_whole, node.right, ast.Constant(0)))
 
 
 def broken(source: str, digest: str) -> ast.Module:
     """The module with that one fault; LookupError where the source has no such one."""
     tree = ast.parse(source)
-    fault = next((each for each in faults(tree) if each.digest() == digest), None)
+    fault = next((each for each in faults(tree) if each.digest() == digest.removeprefix(ONLY_WHOLE)), None)
     if fault is None:
         raise LookupError(f"no fault {digest} in this source")
-    changed: ast.Module = Replace(fault).visit(tree)
+    wrong = fault.replacement
+    if digest.startswith(ONLY_WHOLE):
+        assert isinstance(fault.node, ast.BinOp), "only divisions leave a remainder"
+        wrong = ast.copy_location(only_whole(fault.node), fault.node)
+    changed: ast.Module = Replace(fault.node, wrong).visit(tree)
     return ast.fix_missing_locations(changed)

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import zip_longest
 
 from mutation.faults import Fault, faults
-from mutation.harmless import HARMLESS
+from mutation.harmless import is_harmless
 from mutation.targets import GROUPS, Group, asked_about, file_of
 
 
@@ -51,7 +51,7 @@ def drawn_of_module(group: Group, module: str, seed: int) -> Iterator[Place]:
     kinds: dict[str, list[Place]] = {}
     for fault in faults_of(module):
         place = Place(group.name, module, fault, group.tests)
-        if place.name not in HARMLESS and asked_about(group.name, fault.function):
+        if not is_harmless(place.name, fault.statement) and asked_about(group.name, fault.function):
             kinds.setdefault(fault.kind, []).append(place)
     for places in kinds.values():
         places.sort(key=lambda place: rank(seed, place.name))

@@ -123,6 +123,8 @@ _WHOLE = (
 )
 ALL_TESTS = tuple(dict.fromkeys([*FACTS, *(folder for group in GROUPS for folder in group.tests), *_WHOLE]))
 """Of all groups: what those of a fault's own group do not find the others may, and small networks of the corpus."""
+EVERY_TEST = ("tests",)
+"""What all of these pass over is asked of all that reach it: those of commands, files and formats, too."""
 
 
 ESTIMATE = re.compile(r"(^|[._])(time|cycles|costs?|estimate[sd]?|seconds|bound)$")
