@@ -66,7 +66,6 @@ class Limit(NamedTuple):
 
 
 PAIRS = [(15, 1), (1, 15)], [(16, 1), (1, 16)]
-SHIFTS = [0, 31], [32]
 LIMITS = {
     "conv strides": Limit(OLD, "Strides must be", lambda n, v: conv(n, strides=v), *PAIRS),
     "conv dilations": Limit(
@@ -79,7 +78,6 @@ LIMITS = {
         [(15, 0, 0, 0), (0, 0, 0, 15)],
         [(16, 0, 0, 0), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)],
     ),
-    "conv shift": Limit(OLD, "right shift", lambda n, v: conv(n, rshift=v), *SHIFTS),
     "conv depth": Limit(
         OLD,
         "at most 4095",
@@ -102,7 +100,6 @@ LIMITS = {
         [(15, 0, 0, 0)],
         [(16, 0, 0, 0), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)],
     ),
-    "pool shift": Limit(OLD, "right shift", lambda n, v: avg_pool(n, rshift=v), *SHIFTS),
     "pool multiplier": Limit(
         ("bm1880", "bm1684x"), "multiplier must be", lambda n, v: avg_pool(n, multiplier=v), [1, 255], [-1, 256]
     ),
@@ -116,8 +113,6 @@ LIMITS = {
         [-128, 255],
         [-129, 256],
     ),
-    "muls shift": Limit(OLD, "right shift", lambda n, v: bytes_of(n, "muls_shift", multiplier=3, rshift=v), *SHIFTS),
-    "mul shift": Limit(OLD, "right shift", lambda n, v: bytes_of(n, "mul_shift", 2, rshift=v), *SHIFTS),
     "mac multipliers": Limit(
         OLD,
         "Multipliers must be",
@@ -135,7 +130,6 @@ LIMITS = {
     "mac shift": Limit(
         OLD, "right shift", lambda n, v: bytes_of(n, "mac_shift", 2, multipliers=(3, 5), rshift=v), [0, 15], [16]
     ),
-    "matmul shift": Limit(OLD, "right shift", lambda n, v: product(n, I8, 40, v), *SHIFTS),
     "constant part": Limit(
         OLD, "at most 256 runs", lambda n, v: n.b.concat(x(n, v, 3), n.integers(I8, v, 2), axis=1), [256], [257]
     ),

@@ -5,7 +5,7 @@
 First, test files without a current record of what they reach are run once. Then each place is broken in a process of
 its own, on import; no file changes. Exit code 1 where fewer than 95 of 100 faults are found. What survives gets a test,
 or a line with a reason in tools/mutation/harmless.py. A fault that survives the quick tests of its chip is asked of all
-tests that reach its statement; one that rounds up a division which has no remainder in any of them is none: it is named.
+tests that reach its statement; one that rounds up a division which has no remainder in any of them is none.
 """
 
 from __future__ import annotations

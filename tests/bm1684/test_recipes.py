@@ -186,6 +186,11 @@ def test_totals_that_are_read_again_are_refused() -> None:
             _ = record(recipe, 1).registers
 
 
+def test_infinite_limits_need_no_command() -> None:
+    limits = ((-1.0, 1.0), (-1.0, math.inf), (-math.inf, 1.0))
+    assert [len(record(activations.clip, 1, *each).steps) for each in limits] == [2, 1, 1]
+
+
 def test_planes_are_used_again() -> None:
     steps = record(lambda m, x: m.add(m.mul(m.add(x, 1.0), 2.0), 3.0), 1)
     assert steps.registers == 0

@@ -97,6 +97,20 @@ def test_broadcasts_end_with_the_last_lane_and_a_refusal_names_its_command(form:
             compile_plan([group], memories)
 
 
+@pytest.mark.parametrize("count", [64, 65, 1000, CHIP.lmem_size])
+@pytest.mark.parametrize("load", [True, False])
+def test_a_block_that_ends_its_lane_goes_on_in_the_next(count: int, load: bool) -> None:
+    memories, begin = _memories(4), 6 * CHIP.lmem_size - 64
+    sides = [transfers.Side(at, (1, 1, 1, 1), (1, 1, 1, 1)) for at in (transfers.in_window(begin), CHIP.global_base)]
+    fields = transfers.copy(*(sides if load else sides[::-1]), Precision.INT8).fields
+    fields |= {"cmd_type": Move.GENERAL, "src_c_str": count}
+    outside = memories.globals.area(CHIP.global_base)
+    before = (memories.local.bytes if not load else outside).reshape(-1).copy()
+    compile_plan([CommandGroup(b"", isa.TENSOR.pack(fields))], memories).run()
+    inside = memories.local.bytes.reshape(-1)[begin : begin + count]
+    assert (inside == outside[:count]).all() and (inside == before[0 if load else begin :][:count]).all()
+
+
 def test_a_command_that_fails_when_it_runs_is_named() -> None:
     def fail() -> None:
         raise SimulatorError("no such data")

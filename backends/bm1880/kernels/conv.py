@@ -59,10 +59,6 @@ class ConvKernel(LocalKernel[Convolution]):
     def dilation_range(self, op: Convolution) -> bool:
         return all(1 <= d <= MAX_STEP + 1 for d in op.dilations)
 
-    @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: Convolution) -> bool:
-        return bool(0 <= op.rshift <= 31)
-
     @rule("A group must have at most 4095 input channels, and windows at most 1024 taps per axis")
     def channel_range(self, op: Convolution) -> bool:
         window = max((k - 1) * d + 1 for k, d in zip(op.weight.shape[2:], op.dilations))

@@ -32,8 +32,9 @@ class CustomKernel(DeviceKernel[Customized]):
     def unsupported_reason(self, op: Customized) -> str | None:
         """Also asks the plugin. Raises UnsupportedError when nobody can run the layer."""
         reason = super().unsupported_reason(op)
-        inst = _inst(op)
-        if reason is None and inst is not None:
+        if reason is None:
+            inst = _inst(op)
+            assert inst is not None, "a rule of the kernel found it"
             with plugin_code(f"the instruction class of custom layer '{op.sub_type}'"):
                 reason = inst.unsupported_reason()
         if reason is not None and cpu_function(op.sub_type) is None:

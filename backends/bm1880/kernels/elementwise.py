@@ -183,10 +183,6 @@ class MulsShiftKernel(ElementwiseKernel[MulsShift]):
     def multiplier_range(self, op: MulsShift) -> bool:
         return bool(-128 <= op.multiplier <= 255)
 
-    @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: MulsShift) -> bool:
-        return bool(0 <= op.rshift <= 31)
-
     def compute(self, op: MulsShift, build: Build, tile: LocalTile) -> None:
         emit_muls(build, tile.out, tile.x[0], op.multiplier, op.rshift)
 
@@ -235,10 +231,6 @@ class PreluKernel(ElementwiseKernel[Prelu]):
     def constant_slopes(self, op: Prelu) -> bool:
         return is_constant(op.slope) and op.slope.dtype == "i8" and op.axis == 1 and op.type.rank == 4
 
-    @rule("Both right shifts must be between 0 and 31")
-    def shift_range(self, op: Prelu) -> bool:
-        return bool(0 <= op.rshift <= 31 and 0 <= op.slope_rshift <= 31)
-
     def activations(self, op: Prelu) -> list[Value]:
         return [op.input]
 
@@ -275,10 +267,6 @@ class MulShiftKernel(ElementwiseKernel[MulShift]):
     def same_shape(self, op: MulShift) -> bool:
         factor = self.factor(op)
         return op.a.shape == op.b.shape if factor is None else factor.dtype == "i8"
-
-    @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: MulShift) -> bool:
-        return bool(0 <= op.rshift <= 31)
 
     @staticmethod
     def factor(op: MulShift) -> Value | None:

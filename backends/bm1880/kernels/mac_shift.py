@@ -43,7 +43,7 @@ class MacShiftKernel(ElementwiseKernel[MacShift]):
 
     @rule("The right shift must be between 0 and 15", got="rshift")
     def shift_range(self, op: MacShift) -> bool:
-        return bool(0 <= op.rshift <= _MAX_MAC_SHIFT)
+        return op.rshift <= _MAX_MAC_SHIFT
 
     @rule("The sum of all products but the last must fit 16 bits", got="multipliers")
     def partial_sums(self, op: MacShift) -> bool:

@@ -83,10 +83,6 @@ class MatmulKernel(LocalKernel[Matmul]):
             op.bias is None or op.bias.dtype == "i16"
         )
 
-    @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: Matmul) -> bool:
-        return bool(0 <= op.rshift <= 31)
-
     @rule("The depth of the product must be at most 4032, or be channels * taps with at most 4095 and 1024 of them")
     def depth_range(self, op: Matmul) -> bool:
         whole = is_constant(op.right) and window_of(self.depth(op), self.tiler.lane_bytes) is not None

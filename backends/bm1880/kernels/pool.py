@@ -96,10 +96,6 @@ class AvgPoolKernel(PoolKernel[AvgPool]):
     def multiplier_range(self, op: AvgPool) -> bool:
         return bool(0 <= op.multiplier <= 255)
 
-    @rule("The right shift must be between 0 and 31", got="rshift")
-    def shift_range(self, op: AvgPool) -> bool:
-        return bool(0 <= op.rshift <= 31)
-
     def _emit_tile(self, op: AvgPool, build: Build, fields: dict[str, object]) -> None:
         param = bmk1880_avg_pooling_param_t(
             **fields,  # type: ignore[arg-type]

@@ -92,7 +92,7 @@ class _Block:
             raise SimulatorError(f"a block of {count} elements does not fit the memory of {side}")
         first = 0
         while first < count:
-            size = min(count - first, (lane - offset) // item if lane != count * item else count)
+            size = min(count - first, (lane - offset) // item)
             shape, at = (1, 1, 1, size), first * item
             part = transfer.result(shape, at=at) if side == "dst" else transfer.tensor(side, shape, at=at)
             self._parts.append((slice(first, first + size), part))
