@@ -42,6 +42,8 @@ def written(value: Any) -> str | None:
     """A value as text, None where it has no meaning but to code."""
     if isinstance(value, Enum):
         return value.name
+    if isinstance(value, str) and " " in value:
+        return None  # told to people
     if value is None or isinstance(value, (bool, int, float, str, bytes, slice)):
         return repr(value)
     if isinstance(value, (np.generic, np.ndarray)):

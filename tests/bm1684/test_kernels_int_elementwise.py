@@ -219,7 +219,8 @@ def test_prelu(shape: Any, shared: bool, multiplier: int, shift: int, slope_shif
 
 
 @pytest.mark.parametrize(
-    ("multiplier", "shift", "slope_shift", "commands"), [(1, 0, 7, 2), (64, 6, 8, 2), (90, 7, 8, 3), (127, 7, 7, 3), (1, 0, 5, 5)]
+    ("multiplier", "shift", "slope_shift", "commands"),
+    [(1, 0, 7, 2), (64, 6, 8, 2), (90, 7, 8, 3), (127, 7, 7, 3), (1, 0, 5, 5)],
 )
 def test_slopes_that_are_not_steep_cost_what_they_cost_in_float(
     multiplier: int, shift: int, slope_shift: int, commands: int

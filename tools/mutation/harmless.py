@@ -6,7 +6,6 @@
 import re
 
 HARMLESS: dict[str, str] = {
-    "backends.bm1684.build:7109bf826058": "the tables of the next run are put in after this one",
     "backends.bm1684.instructions.words:c774917397e2": "tables have 256 entries, a multiple of the units",
     "backends.bm1684.packed.channel_end:0d95afeca5e2": "the operands of a sum, of which either may come first",
     "backends.bm1684.packed.conv_int:4d2a07e59d8a": "the limit is a guess: a bias may be loaded with more, too",
