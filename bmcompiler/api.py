@@ -103,6 +103,9 @@ def compile(request: FileRequest) -> Result:
         io_dtype: "float" (the same as "f32") or "int8" inputs and outputs of an int8 net, None for the chip's own.
         max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
         max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
+        metric: what outputs decide, which an int8 net is judged by: "auto" (told from structure and values), the name
+            of a kind (docs/accuracy.md), "norm" for nothing, or a function (outputs, float outputs) -> (kept, of), also
+            as "module:function".
         opt: 0 serial commands, 1 transfers overlap, 2 all.
         name: name of the net, None for that in the file.
         shapes: one shape per input; or several such lists, for a model with a program per list.

@@ -26,7 +26,7 @@ from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ops import need_tensor_ops
-from bmcompiler.options import ModuleOptions, Options, Path_, Shapes
+from bmcompiler.options import Judged, ModuleOptions, Options, Path_, Shapes
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
 from bmcompiler.result import Result
@@ -139,7 +139,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target, data_of(options), table_of(options), options.progress, options.pool, log=options.log)
-    ctx.trial = Trial(target, pipeline, options.opt)
+    ctx.trial, ctx.metric = Trial(target, pipeline, options.opt), _metric(options)
     check = _accuracy_check(target, ctx, pipeline)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()
@@ -243,6 +243,7 @@ def _lowered(
     if ctx.data is not None and ctx.table is None and any(each.name == "calibrate" for each in pipeline):
         from bmcompiler.inputs.advice import data_notes
 
+        _hold_back(module, ctx, check)
         ctx.notes += data_notes(module, ctx.data)
     try:
         run_pipeline(
@@ -258,6 +259,30 @@ def _lowered(
         raise error.located(file=file) from None
     verify_module(module)
     return module
+
+
+def _metric(options: ModuleOptions) -> Judged:
+    """What outputs decide. Raises UsageError for what is no metric."""
+    if options.metric == ModuleOptions.metric:
+        return options.metric
+    from bmcompiler.evaluation.decisions import checked_metric
+
+    return checked_metric(options.metric)
+
+
+def _hold_back(module: Module, ctx: PassContext, check: AccuracyCheck | None) -> None:
+    """Leave some samples to the check alone, where there are enough."""
+    from bmcompiler.inputs.held_back import parted
+    from bmcompiler.quant.data import bind_data, check_data
+
+    assert ctx.data is not None, "the caller asked"
+    bound = bind_data(module.main, ctx.data)
+    if check is None or not check.measures:
+        return
+    parts = parted(bound)
+    if parts is not None:
+        check_data(module.main, bound)  # what is wrong with samples is said of all of them
+        ctx.data, check.held_back = parts
 
 
 def _forget_groups(module: Module) -> None:

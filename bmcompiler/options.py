@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
 from bmcompiler import defaults
 from bmcompiler.errors import UsageError
@@ -23,6 +23,8 @@ Shapes = Sequence[Sequence[int]]
 Method = Literal["kl", "max", "percentile", "mse"]
 """How a threshold is chosen from the magnitudes that calibration has seen."""
 IoType = Literal["float", "f32", "int8"]
+Judged: TypeAlias = "str | Callable[[Mapping[str, np.ndarray], Mapping[str, np.ndarray]], tuple[float, int]]"
+"""What outputs decide: a name of `evaluation.decisions`, or a function (outputs, float outputs) -> (kept, of)."""
 Level = Literal[0, 1, 2]
 _CheckWord = Literal["auto", "never", "always"]
 Check = _CheckWord | int
@@ -82,6 +84,7 @@ class ModuleOptions:
         io_dtype: "float" (the same as "f32") or "int8" inputs and outputs of an int8 net, None for the target's own.
         max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
         max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
+        metric: what outputs decide, as `evaluation.decisions` takes it: "auto" is told from structure and values.
         timing_profile: parameters of the timing model (`analysis.timing_profile.profile_for`) that plans are made by,
             None for the chip's own; of chips whose planner has such parameters.
         print_ir_after: name of a pass after which the IR goes to `log`, or "all".
@@ -109,6 +112,7 @@ class ModuleOptions:
     io_dtype: IoType | None = None
     max_error: float | None = None
     max_cycles: float | None = None
+    metric: Judged = "auto"
     print_ir_after: str | None = None
     verify_each: bool = False
     save_ir: Path_ | None = None

@@ -29,7 +29,7 @@ from bmcompiler.plugins.registry import PluginError, entry_points
 if TYPE_CHECKING:
     from bmcompiler.analysis.trial import Trial
     from bmcompiler.inputs.source import Data
-    from bmcompiler.options import Progress
+    from bmcompiler.options import Judged, Progress
     from bmcompiler.parallel import Pool
 
 GROUP = "bmcompiler.passes"
@@ -66,6 +66,8 @@ class PassContext:
     """Runs the samples; None: this process does."""
     trial: Trial | None = None
     """Times programs of modules; None where nothing can."""
+    metric: Judged = "auto"
+    """What outputs decide (`evaluation.decisions`)."""
     log: Callable[[str], None] = lambda text: None
     """Receives printed IR and progress lines."""
     notes: list[str] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """How far a quantized network is from float, seen while it is compiled: no network leaves without its error.
 
-Both networks run on a few of the calibration samples, between the pass that quantizes and those that lay things out.
+Both networks run between the pass that quantizes and those that lay things out: on the samples that were held back, if
+there are enough of them, else on those of calibration; on all of them where that is quick.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.evaluation.decisions import DECISIONS
+from bmcompiler.inputs.source import Data
 from bmcompiler.ir import Module
 from bmcompiler.ir.copying import copy_module
 from bmcompiler.passmanager import Pass, PassContext, Pipeline
@@ -25,10 +28,14 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 _PRODUCTS = 4 << 30
 """Multiply-accumulates of all samples together, at most; but one sample is always taken."""
-_SAMPLES = 4
+_OP = 1 << 20
+"""Multiply-accumulates that take as long as the interpreter takes for any op."""
+_BYTES = 1 << 28
+"""Of the float outputs of all samples together, at most: they are kept until it is known what they decide."""
 _WORST = 5
 _FEW_CODES = 0.02
-_LARGE_ERROR = 0.05
+_LARGE_ERROR, _RUINED = 0.05, 0.5
+"""Relative error of an output that is told: of one that decides nothing, and of any."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,19 @@ class OutputError:
     error: float
     channel: int
     channel_error: float
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How many decisions of an output are those of float (of cosines, their sum), of how many, and what they are."""
+
+    name: str
+    kept: float
+    of: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.kept / max(self.of, 1):.1%} of {self.of:,} {self.what}"
 
 
 @dataclass(frozen=True)
@@ -54,25 +74,45 @@ class LayerError:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What was measured on so many samples; `warnings` are sentences with a remedy."""
+    """What was measured on so many samples; `warnings` are sentences with a remedy.
+
+    unseen: whether neither calibration nor a choice has seen the samples. decisions: of the outputs that decide.
+    """
 
     samples: int
     outputs: tuple[OutputError, ...]
     worst: tuple[LayerError, ...]
     warnings: tuple[str, ...]
     seconds: float
+    decisions: tuple[Kept, ...] = ()
+    unseen: bool = False
+
+    @property
+    def on(self) -> str:
+        """What it was measured on."""
+        samples = f"{self.samples:,} sample{'s' if self.samples > 1 else ''}"
+        return f"on {samples} held back from calibration" if self.unseen else f"on {samples} of calibration"
 
 
 class AccuracyCheck:
-    """Called after every pass (`run_pipeline`); `found` is there once a network with samples has lost bits."""
+    """Called after every pass (`run_pipeline`); `found` is there once a network with samples has lost bits.
+
+    held_back: samples that nobody else sees; None: those of calibration are taken.
+    """
 
     def __init__(self, target: Target, ctx: PassContext, pipeline: Pipeline) -> None:
         self.target, self.ctx = target, ctx
         self.found: Accuracy | None = None
+        self.held_back: Data | None = None
         self._real: Module | None = None
         lossy = [at for at, each in enumerate(pipeline) if each.loses_bits]
         self._before = pipeline.passes[lossy[0] - 1] if lossy and lossy[0] else None
         self._last = pipeline.passes[lossy[-1]] if lossy else None
+
+    @property
+    def measures(self) -> bool:
+        """Whether a pass loses bits."""
+        return self._last is not None
 
     def __call__(self, done: Pass, module: Module) -> None:
         if self.found is not None:
@@ -86,18 +126,24 @@ class AccuracyCheck:
 
             start = time.perf_counter()
             pair = paired(self._real, module, self.target)
-            steps = list(steps_of(self._real.main, self.ctx.data, _affordable(self._real)))
-            numbers = measure(pair, steps)
-            self.found = _summed(pair, numbers, len(steps), time.perf_counter() - start)
+            data = self.ctx.data if self.held_back is None else self.held_back
+            steps = list(steps_of(self._real.main, data, _affordable(self._real)))
+            shown = self.ctx.progress(steps, "comparing with float", len(steps)) if self.ctx.progress else steps
+            numbers = measure(pair, shown, self.ctx.metric)
+            self.found = _summed(pair, numbers, len(steps), start, unseen=self.held_back is not None)
             self._real = None
 
 
 def _affordable(module: Module) -> int:
-    products = sum(op.products() for op in module.main.ops)
-    return min(_SAMPLES, max(1, _PRODUCTS // max(1, products)))
+    """Samples, at least one."""
+    function = module.main
+    batch = max((value.shape[0] for value in function.arguments if value.shape), default=1)
+    each = sum(op.products() + _OP for op in function.ops)
+    size = sum(value.type.size * 4 for value in function.returned)
+    return batch * max(1, min(_PRODUCTS // max(1, each), _BYTES // max(1, size)))
 
 
-def _summed(pair: Pair, numbers: Numbers, samples: int, seconds: float) -> Accuracy:
+def _summed(pair: Pair, numbers: Numbers, samples: int, start: float, *, unseen: bool) -> Accuracy:
     from bmcompiler.accuracy.causes import likely_cause
 
     outputs = tuple(
@@ -110,7 +156,9 @@ def _summed(pair: Pair, numbers: Numbers, samples: int, seconds: float) -> Accur
     layers = tuple(
         LayerError(row.layer.name, row.layer.kind, row.sqnr, row.used_codes, likely_cause(pair, row)) for row in worst
     )
-    return Accuracy(samples, outputs, layers, tuple(_warnings(numbers, outputs)), seconds)
+    kept = tuple(Kept(name, count.kept, count.of, numbers.judge.said(name)) for name, count in numbers.kept.items())
+    warnings = tuple(_warnings(numbers, outputs, kept))
+    return Accuracy(samples, outputs, layers, warnings, time.perf_counter() - start, kept, unseen)
 
 
 def _added(pair: Pair, numbers: Numbers, row: LayerNumbers) -> float:
@@ -120,12 +168,12 @@ def _added(pair: Pair, numbers: Numbers, row: LayerNumbers) -> float:
     return row.error**2 - max(before, default=0.0) ** 2
 
 
-def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...]) -> list[str]:
+def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Kept, ...]) -> list[str]:
     """What a user must know.
 
     1. An output channel that is constant on the chip and not in float.
     2. A tensor that uses hardly any of its codes.
-    3. An output that is far from float.
+    3. Decisions of an output that are not those of float; of an output that decides nothing, that it is far from it.
     """
     found = []
     for name, each in numbers.outputs.items():
@@ -143,8 +191,15 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...]) -> list[str]:
                 f"layer '{row.layer.name}' uses {used:.1%} of its codes. "
                 f"Remedy: another {spelled('method')}, or samples that are like the real ones"
             )
+    for decided in kept:
+        if decided.of and decided.kept < DECISIONS * decided.of:
+            found.append(
+                f"output '{decided.name}' keeps {decided}. "
+                "Remedy: --max-error 1; bmnet-accuracy ranks the layers that cause it"
+            )
+    deciding = {each.name for each in kept if each.of}
     for output in outputs:
-        if output.error > _LARGE_ERROR:
+        if output.error > (_RUINED if output.name in deciding else _LARGE_ERROR):
             found.append(
                 f"output '{output.name}' is {output.error:.1%} from float. "
                 "Remedy: bmnet-accuracy ranks the layers that cause it"

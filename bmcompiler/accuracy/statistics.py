@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.accuracy.pairs import Layer, Pair, device_values, real_values
+from bmcompiler.evaluation.decisions import AUTO, Decisions, decisions
+from bmcompiler.evaluation.measures import Count
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Value
+from bmcompiler.options import Judged
 
 Array = NDArray[Any]
 _TINY = 1e-30
@@ -148,14 +151,18 @@ def _widened(low: Array | None, high: Array | None, array: Array, axes: tuple[in
 
 @dataclass
 class Numbers:
-    """Of all layers by name, and of all outputs by name."""
+    """Of all layers by name, and of all outputs by name; how these are judged, and which decisions were kept."""
 
     layers: dict[str, LayerNumbers]
     outputs: dict[str, OutputNumbers]
+    judge: Decisions
+    kept: dict[str, Count]
 
 
-def measure(pair: Pair, steps: Iterable[Mapping[str, Array]]) -> Numbers:
-    """Run both networks on steps of float inputs."""
+def measure(pair: Pair, steps: Iterable[Mapping[str, Array]], metric: Judged = AUTO) -> Numbers:
+    """Run both networks on steps of float inputs. metric: as `decisions` takes it."""
+    wanted_outputs: list[dict[str, Array]] = []
+    found_outputs: list[dict[str, Array]] = []
     rows = {layer.name: LayerNumbers(layer) for layer in pair.layers}
     outputs = {name: OutputNumbers() for name in pair.real.main.output_names}
     for inputs in steps:
@@ -174,8 +181,17 @@ def measure(pair: Pair, steps: Iterable[Mapping[str, Array]]) -> Numbers:
         for (name, numbers), value, returned in zip(
             outputs.items(), pair.real.main.returned, pair.compiled.main.returned
         ):
-            numbers.add(seen[value], real_values(found[name], returned.type))
-    return Numbers(rows, outputs)
+            real = real_values(found[name], returned.type)
+            numbers.add(seen[value], real)
+            found[name] = real if value.type.is_float else found[name]
+        wanted_outputs.append({name: seen[value] for name, value in zip(outputs, pair.real.main.returned)})
+        found_outputs.append(found)
+    judge = decisions(pair.real.main, wanted_outputs, metric)
+    kept: dict[str, Count] = {}
+    for mine, theirs in zip(found_outputs, wanted_outputs):
+        for name, count in judge.count(mine, theirs).items():
+            kept[name] = kept.get(name, Count()) + count
+    return Numbers(rows, outputs, judge, kept)
 
 
 def float_values(pair: Pair, inputs: Mapping[str, Array]) -> dict[Value, Array]:

@@ -17,6 +17,7 @@ from bmcompiler.accuracy.pairs import Pair, make_pair
 from bmcompiler.accuracy.statistics import Numbers, measure
 from bmcompiler.driver import data_of, load_network, pipeline_for, table_of
 from bmcompiler.errors import UsageError
+from bmcompiler.evaluation.decisions import checked_metric
 from bmcompiler.ir import Function
 from bmcompiler.options import Options
 from bmcompiler.passmanager import PassContext
@@ -78,10 +79,13 @@ def study(
         raise UsageError(f"accuracy is measured on samples: pass {spelled('data')} or {spelled('images')}")
     shapes = options.programs[0]
     module = load_network(model, weights, shapes=shapes, outputs=options.outputs)
-    ctx = PassContext(target=target, data=data, table=table_of(options), progress=progress)
+    ctx = PassContext(
+        target=target, data=data, table=table_of(options), progress=progress, metric=checked_metric(options.metric)
+    )
     pair = make_pair(module, target, pipeline, ctx)
     steps = list(steps_of(pair.real.main, data, samples))
-    numbers = measure(pair, steps if progress is None else progress(steps, "comparing", len(steps)))
+    shown = steps if progress is None else progress(steps, "comparing", len(steps))
+    numbers = measure(pair, shown, options.metric)
     if dump is not None:
         dump_layers(pair, steps, Path(dump))
     ranking = rank(pair, numbers, steps[:culprit_samples], progress)

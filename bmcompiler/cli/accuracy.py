@@ -9,7 +9,7 @@ import click
 
 from bmcompiler import defaults
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
+from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, metric_option
 from bmcompiler.options import METHODS
 from bmcompiler.spelling import flag
 
@@ -48,7 +48,15 @@ them, the same that its commands compute.
 @click.option("--quant-table", type=click.Path(path_type=Path, exists=True), help="How each layer computes.")
 @click.option("--samples", type=click.IntRange(1), default=8, show_default=True, help="Samples that are compared.")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Layers in the printed table.")
-@click.option("--max-error", type=float, default=0.02, show_default=True, help="What --suggest aims at.")
+@click.option(
+    "--max-error",
+    metavar="PERCENT",
+    type=click.FloatRange(0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="What --suggest aims at.",
+)
+@metric_option
 @click.option("--suggest", metavar="TABLE", type=Output(path_type=Path), help="Write a quantization table.")
 @click.option("--dump-layers", metavar="DIR", type=Output(path_type=Path), help="Write every layer's values, .npz.")
 @click.option("--html", metavar="FILE.html", type=Output(path_type=Path), help="Write a page with pictures.")
@@ -69,6 +77,7 @@ def cli(
     samples: int,
     top: int,
     max_error: float,
+    metric: str,
     suggest: Path | None,
     dump_layers: Path | None,
     html: Path | None,
@@ -99,6 +108,7 @@ def cli(
         table=table,
         method=method,
         quant_table=quant_table,
+        metric=metric,
     )
     if suggest is not None and not _has_tables(options):
         raise UsageError(f"{target} takes no quantization table", remedy="leave out --suggest")
@@ -112,7 +122,7 @@ def cli(
                 stream.write(accuracy_page(found, model.stem, target))
             click.echo(f"wrote {html}")
         if suggest is not None:
-            _suggest(found, model, weights, options, suggest, max_error)
+            _suggest(found, model, weights, options, suggest, max_error / 100)
     except BMError as error:
         raise error.located(file=model) from None
 
@@ -139,7 +149,12 @@ def _text(found: Study, top: int) -> str:
         for name, each in found.numbers.outputs.items()
         if each.signal is not None
     ]
-    return text + "\n" + format_table(("output", "error", "worst channel"), outputs)
+    kept = [
+        (name, f"{count.share:.1%}", count.of, found.numbers.judge.said(name))
+        for name, count in found.numbers.kept.items()
+    ]
+    decided = "\n" + format_table(("output", "decisions kept", "of", ""), kept) if kept else ""
+    return text + "\n" + format_table(("output", "error", "worst channel"), outputs) + decided
 
 
 def _suggest(found: Study, model: Path, weights: Path | None, options: object, path: Path, max_error: float) -> None:

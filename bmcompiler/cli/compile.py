@@ -9,7 +9,7 @@ import click
 
 from bmcompiler import defaults
 from bmcompiler.cli.common import Output, command_line, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, limit_option
+from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, metric_option
 from bmcompiler.cli.plugin_option import list_plugins_option
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
 from bmcompiler.cli.workers import worker_options
@@ -71,8 +71,9 @@ class _TargetOption(click.Option):
     metavar="PERCENT",
     type=click.FloatRange(0, min_open=True),
     help="How far an output channel may be from float in int8, at any cost [default: 2, if it takes at most a quarter "
-    "more cycles, else 10, if it takes at most half more].",
+    "more cycles, else 10, if it takes at most half more; and 99 % of decisions kept, if that is quicker than float].",
 )
+@metric_option
 @click.option(
     "--max-cycles",
     metavar="FACTOR",
@@ -129,6 +130,7 @@ def cli(
     io_dtype: IoType | None,
     max_error: float | None,
     max_cycles: float | None,
+    metric: str,
     workers: int,
     scheduler: str | None,
     outputs: str | None,
@@ -183,6 +185,7 @@ def cli(
         io_dtype=io_dtype,
         max_error=max_error,
         max_cycles=max_cycles,
+        metric=metric,
         outputs=None if outputs is None else [part.strip() for part in outputs.split(",") if part.strip()],
         opt=opt,
         pipeline=pipeline,

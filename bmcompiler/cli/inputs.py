@@ -55,6 +55,15 @@ _DETAILS = (
 )
 
 
+metric_option = click.option(
+    "--metric",
+    default="auto",
+    metavar="KIND",
+    help="What outputs decide: classes, scores, heat, boxes, detections, embedding, norm (nothing), or "
+    "module:function (outputs, float outputs) -> (kept, of) [default: told from structure and values].",
+)
+
+
 def image_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --images and what belongs to it; the command gets them as `images`, an `ImageOptions` or None."""
     names = ("mean", "scale", "std", "channel_order", "resize", "keep_aspect", "layout")

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import UsageError
-from bmcompiler.evaluation.metrics import Metric, Outputs, Values
+from bmcompiler.evaluation.decisions import per_sample
+from bmcompiler.evaluation.metrics import DECIDED, Metric, Outputs, Values
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
 from bmcompiler.parallel import Task
@@ -96,6 +97,8 @@ class Evaluation(Task[Opened, Part, PartResult]):
         if state.network is None:
             return PartResult(self.metric.values(found, part.labels, None))
         wanted = self._chosen(run_network(state.network, part.inputs))
+        if self.metric.name == DECIDED:
+            return PartResult(per_sample(state.network.main, found, wanted))
         wanted = {name: wanted[name].reshape(array.shape) for name, array in found.items()}
         beside = None if self.metric.needs_float else self.metric.values(wanted, part.labels, wanted)
         return PartResult(self.metric.values(found, part.labels, wanted), beside)

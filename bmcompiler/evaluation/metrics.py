@@ -44,38 +44,46 @@ class Metric:
         if self.name in _TOP:
             assert labels is not None, "the command asked for labels"
             return {self.name: _among_best(_scores(outputs, self.name), labels, _TOP[self.name])}
-        return _checked(self.name, _function(self.name)(outputs, labels), len(next(iter(outputs.values()))))
+        return _checked(self.name, find_function(self.name)(outputs, labels), len(next(iter(outputs.values()))))
 
     def score(self, values: Mapping[str, Sequence[float]]) -> float:
         """One number for all samples; sums are exact, so that no order of samples changes it."""
         sums = {name: math.fsum(each) for name, each in values.items()}
+        if self.name == DECIDED:
+            kept, of = (sum(total for name, total in sums.items() if name.startswith(each)) for each in (KEPT, OF))
+            return kept / of if of else 1.0
         if self.name == "cosine":
             return min(total / len(values[name]) for name, total in sums.items())
-        own = None if self.name in _TOP else getattr(_function(self.name), "score", None)
+        own = None if self.name in _TOP else getattr(find_function(self.name), "score", None)
         if own is not None:
             return float(own(sums))
         name = next(iter(sums))
         return sums[name] / len(values[name])
 
 
+DECIDED = "decisions"
+"""The metric of what outputs decide (`evaluation.decisions`): the share that is as in float."""
+KEPT, OF = "kept ", "of "
+"""Before the names of outputs: the numbers per sample of that metric."""
+_KNOWN = "top1, top5, cosine, decisions"
 _TOP = {"top1": 1, "top5": 5}
 
 
 def find_metric(name: str) -> Metric:
-    """top1, top5, cosine, or `module:function`. Raises UsageError for anything else."""
+    """top1, top5, cosine, decisions, or `module:function`. Raises UsageError for anything else."""
     if name in _TOP:
         return Metric(name, needs_labels=True)
-    if name == "cosine":
+    if name in ("cosine", DECIDED):
         return Metric(name, needs_float=True)
-    _function(name)
+    find_function(name)
     return Metric(name)
 
 
-def _function(name: str) -> Callable[..., Any]:
+def find_function(name: str) -> Callable[..., Any]:
     """The function that `module:function` names; modules of the current folder are found, too."""
     module, _, function = name.partition(":")
     if not module or not function:
-        raise UsageError(f"'{name}' is no metric", remedy="use top1, top5, cosine, or module:function of your own")
+        raise UsageError(f"'{name}' is no metric", remedy=f"use {_KNOWN}, or module:function of your own")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:

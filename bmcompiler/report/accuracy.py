@@ -12,6 +12,12 @@ _OUTPUTS: tuple[Heading, ...] = (
     ("error", "n", "Relative, Euclidean."),
     ("worst channel", "n", "Its number and its own relative error."),
 )
+_DECISIONS: tuple[Heading, ...] = (
+    ("output", "t long", ""),
+    ("decisions kept", "n", "Share of float's decisions."),
+    ("of", "n", ""),
+    ("what", "t", ""),
+)
 _WORST: tuple[Heading, ...] = (
     ("least exact layers", "t long", "Those that add most error to what they read."),
     ("op", "t", ""),
@@ -39,8 +45,18 @@ def accuracy_section(data: Data) -> str:
         ]
         for each in found["worst"]
     ]
-    heading = f"<h2>Difference from float</h2><p class='legend'>on {found['samples']} of the calibration samples</p>"
-    return heading + table(_OUTPUTS, outputs) + "<p></p>" + table(_WORST, worst)
+    of = "samples held back from calibration" if found["unseen"] else "of the calibration samples"
+    heading = f"<h2>Difference from float</h2><p class='legend'>on {found['samples']} {of}</p>"
+    return heading + table(_OUTPUTS, outputs) + _decided(found) + "<p></p>" + table(_WORST, worst)
+
+
+def _decided(found: Data) -> str:
+    rows = [
+        [text(each["name"]), (f"{each['kept'] / each['of']:.1%}", each["kept"] / each["of"]), text(str(each["of"])),
+         text(each["what"])]
+        for each in found["decisions"] if each["of"]
+    ]  # fmt: skip
+    return "<p></p>" + table(_DECISIONS, rows) if rows else ""
 
 
 def _channel(each: Data) -> Cell:

@@ -194,7 +194,14 @@ def _accuracy(found: Accuracy, width: int) -> list[str]:
     ]
     if len(outputs) > _OUTPUTS:
         parts.append(f"{len(outputs) - _OUTPUTS} more are better")
-    return _entry("accuracy", ", ".join(parts), width)
+    return _entry("accuracy", ", ".join([*parts, found.on]), width) + _decisions(found, width)
+
+
+def _decisions(found: Accuracy, width: int) -> list[str]:
+    """Decisions kept of those outputs that lose most."""
+    kept = sorted(found.decisions, key=lambda each: each.kept / max(each.of, 1))[:_OUTPUTS]
+    told = [f"{each} of {each.name}" for each in kept if each.of]
+    return _entry("decisions", f"kept {', '.join(told)}", width) if told else []
 
 
 def _said(result: Result, width: int, more: str) -> list[str]:
@@ -273,8 +280,12 @@ def _accuracy_tables(found: Accuracy) -> str:
     for each in found.worst:
         codes = "float" if each.used_codes is None else f"{each.used_codes:.0%}"
         layers.append((each.layer, each.op, f"{each.sqnr:.1f}", codes, each.cause))
+    kept = [(each.name, f"{each.kept / max(each.of, 1):.1%}", each.of, each.what) for each in found.decisions]
+    decided = format_table(("output", "decisions kept", "of", ""), kept) + "\n" if kept else ""
     return (
-        format_table(("output", "difference from float", "worst channel"), outputs)
+        f"{found.on}\n"
+        + format_table(("output", "difference from float", "worst channel"), outputs)
         + "\n"
+        + decided
         + format_table(("least exact layers", "op", "dB", "codes", "likely cause"), layers)
     )
