@@ -195,7 +195,7 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
         if decided.of and decided.kept < DECISIONS * decided.of:
             found.append(
                 f"output '{decided.name}' keeps {decided}. "
-                "Remedy: --max-error 1; bmnet-accuracy ranks the layers that cause it"
+                f"Remedy: {spelled('max_error', 1)}; bmnet-accuracy ranks the layers that cause it"
             )
     deciding = {each.name for each in kept if each.of}
     for output in outputs:
