@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from lane_nets import Net
 
@@ -18,7 +19,7 @@ OLD = ("bm1880",)
 
 def x(net: Net, *shape: int, dtype: str = I8, name: str = "x") -> Value:
     """An input."""
-    return net.b.input(name, TensorType(shape, dtype, None if dtype == F32 else Quant(1 / 64)))
+    return net.b.input(name, TensorType(shape, dtype, Quant(1 / 64) if dtype in (I8, "u8") else None))
 
 
 def constant(net: Net, dtype: str, *shape: int) -> Value:
@@ -51,6 +52,20 @@ def lrn(net: Net, **given: Any) -> Value:
     return net.b.lrn(x(net, 1, 40, 3, 3, dtype=F32), **{"size": 3, "alpha": 0.1, "beta": 0.75, "k": 1.0, **given})
 
 
+def float_depth(net: Net, depth: int) -> Value:
+    return net.b.conv(x(net, 1, depth, 2, 2, dtype=F32), net.f32(2, depth, 1, 1))
+
+
+def deconv(net: Net, dtype: str, pads: tuple[int, ...]) -> Value:
+    fixed = {} if dtype == F32 else {"rshift": 9}
+    return net.b.deconv(x(net, 1, 4, 9, 9, dtype=dtype), constant(net, dtype, 4, 4, 3, 3), pads=pads, **fixed)
+
+
+def places(net: Net, count: int) -> Value:
+    """Of so many rows, no two of which lie together."""
+    return net.b.weight(np.arange(0, 2 * count, 2, np.int32) % 1999, "places")
+
+
 def bytes_of(net: Net, op: str, count: int = 1, **given: Any) -> Value:
     return getattr(net.b, op)(*(x(net, 1, 4, 5, 6, name=f"x{i}") for i in range(count)), **given)
 
@@ -65,6 +80,7 @@ class Limit(NamedTuple):
     refused: Sequence[Any]
 
 
+CROPPED = [(3, 0, 0, 0), (0, 0, 3, 0)]
 PAIRS = [(15, 1), (1, 15)], [(16, 1), (1, 16)]
 LIMITS = {
     "conv strides": Limit(OLD, "Strides must be", lambda n, v: conv(n, strides=v), *PAIRS),
@@ -157,7 +173,7 @@ LIMITS = {
         "elements may be reduced",
         lambda n, v: n.b.reduce(x(n, 2, v, dtype=F32), axes=(1,), method="prod"),
         [4095],
-        [70000],
+        [65536],
     ),
     "trilu": Limit(LANES, "Matrices must have at most", lambda n, v: n.b.trilu(x(n, v, 3, dtype=F32)), [511], [512]),
     "sums of a pool": Limit(
@@ -174,8 +190,44 @@ LIMITS = {
         [(3, 21931)],
         [(2, 32897)],
     ),
-    "depth of floats": Limit(
-        LANES, "input channels", lambda n, v: n.b.conv(x(n, 1, v, 2, 2, dtype=F32), n.f32(2, v, 1, 1)), [4095], [65536]
+    "depth of floats": Limit(("bm1684",), "input channels", float_depth, [4095], [4096]),
+    "depth of more floats": Limit(("bm1684x",), "input channels", float_depth, [4096], [65536]),
+    "window of floats": Limit(
+        LANES,
+        "rows and columns large",
+        lambda n, v: n.b.max_pool(x(n, 1, 1, 1, 65600, dtype=F32), kernel=(1, v)),
+        [4095],
+        [65536],
+    ),
+    "lane dilations": Limit(
+        LANES,
+        "Dilations must be",
+        lambda n, v: conv(n, F32, dilations=v, size=(64, 64)),
+        [(16, 1), (1, 16)],
+        [(17, 1), (1, 17)],
+    ),
+    "turned floats": Limit(
+        LANES,
+        "Transposed operands",
+        lambda n, v: n.b.matmul(x(n, 2, 9, dtype=F32), n.f32(v, 9), transpose_right=True),
+        [65535],
+        [65536],
+    ),
+    "pads of a deconv": Limit(LANES, "Each pad must", lambda n, v: deconv(n, F32, v), [(2, 2, 2, 2)], CROPPED),
+    "pads of an int8 deconv": Limit(OLD, "Each pad must", lambda n, v: deconv(n, I8, v), [(2, 2, 2, 2)], CROPPED),
+    "means of halves": Limit(
+        ("bm1684x",),
+        "at most 16 elements",
+        lambda n, v: n.b.avg_pool(x(n, 1, 4, 40, 40, dtype="f16"), kernel=v),
+        [(4, 4)],
+        [(1, 17)],
+    ),
+    "picked": Limit(
+        LANES,
+        "at most 512",
+        lambda n, v: n.b.gather(x(n, 1999, 3, dtype=F32), places(n, v), axis=0),
+        [512],
+        [513],
     ),
     "turned left": Limit(
         ("bm1684",),

@@ -66,6 +66,14 @@ def test_text_may_be_written_by_hand() -> None:
     assert cpu[1] == pack_cpu("softmax", b"\1\2")[8:]
 
 
+def test_names_of_functions_have_one_to_fifteen_characters() -> None:
+    for name in ("a", "a" * 15):
+        assert f"name={name}\n" in disassemble(pack_cpu(name, b""))
+    for name in ("", "a" * 16, "ä", "a\0b"):
+        with pytest.raises(EncodingError, match="1 to 15 ASCII"):
+            pack_cpu(name, b"")
+
+
 @pytest.mark.parametrize(
     ("line", "error", "reason"),
     [

@@ -38,11 +38,11 @@ def selected(place: Place, reach: Reach, budget: float) -> list[Timed]:
     2. Recorded programs that it is reached for, which are all that can tell of a plan that is right and not the best.
     3. The others that reach the statement.
     4. Those that reach its module: what a process keeps was perhaps computed by a test before. What stands outside of
-       functions has only those, and what is recorded of tables.
+       functions has only those, and what is recorded of tables and of defaults.
     """
     fault = place.fault
     statement = key(place.module, fault.function, fault.statement)
-    near = in_turns(reach.tests(statement, place.tests) if fault.function else reach.every(FACTS))
+    near = in_turns(reach.tests(statement, place.tests) or reach.every(FACTS))
     programs = in_turns(reach.tests(statement, [PROGRAMS]))
     asked = [*within(near, FIRST), *within(programs, budget / 2), *by_reach(place, reach, near)]
     own = within(asked, budget)

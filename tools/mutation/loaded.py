@@ -6,6 +6,7 @@ Most faults are found so in the time that the tests take. `Loaded` is the side t
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import math
 import os
@@ -20,7 +21,7 @@ import pytest
 
 from mutation import inplace
 from mutation.reach import Timed
-from mutation.targets import ROOT
+from mutation.targets import ROOT, every_module
 
 MEMORY = 8 << 30
 """Bytes that a broken program may take."""
@@ -85,7 +86,9 @@ class Loaded:
 
 
 def serve(items: Sequence[pytest.Item], questions: int, answers: int) -> None:
-    """Answer questions until nobody asks any more."""
+    """Import what no test file does, then answer questions until nobody asks any more."""
+    for module in sorted(every_module()):
+        importlib.import_module(module)
     functions, named = inplace.all_functions(), {item.nodeid: item for item in items}
     with os.fdopen(questions) as asked, os.fdopen(answers, "w") as told:
         for line in asked:
