@@ -69,26 +69,32 @@ def _listed(name: str, items: Iterable[tuple[str, Any]]) -> str:
 
 
 def constants(module: ModuleType, source: str) -> Iterator[str]:
-    """What a module itself assigns, the members of its enumerations, and defaults of its data."""
+    """What a module itself assigns, what its classes do, and the members of its enumerations."""
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.ClassDef):
             made = getattr(module, statement.name)
             if issubclass(made, Enum):
                 yield from (f"{made.__name__}.{name} = {member.value!r}" for name, member in made.__members__.items())
-            elif is_dataclass(made):
-                told = ((field.name, written(field.default)) for field in fields(made) if field.name in own(made))
-                yield from (f"{made.__name__}.{name} = {text}" for name, text in told if text is not None)
-            continue
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        for name in (each.id for each in targets if isinstance(each, ast.Name)):
-            text = written(getattr(module, name))
-            if text not in (None, "()") and name != "__all__":
-                yield f"{name} = {text}"
+                continue
+            for name in (name for each in statement.body for name in assigned(each)):
+                yield from told(f"{made.__name__}.{name}", vars(made).get(name))
+        for name in assigned(statement):
+            yield from told(name, getattr(module, name))
 
 
-def own(made: type) -> Mapping[str, Any]:
-    """Fields that a class declares itself."""
-    return vars(made).get("__annotations__", {})
+def assigned(statement: ast.stmt) -> list[str]:
+    """Names to which a statement gives something."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is None:
+        return []
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return [each.id for each in targets if isinstance(each, ast.Name) and each.id != "__all__"]
+
+
+def told(name: str, value: Any) -> Iterator[str]:
+    """A line, where the value has a meaning."""
+    text = written(value)
+    if text not in (None, "None", "()"):
+        yield f"{name} = {text}"
 
 
 @pytest.mark.parametrize("chip", FACTS)

@@ -71,13 +71,17 @@ def bytes_of(net: Net, op: str, count: int = 1, **given: Any) -> Value:
 
 
 class Limit(NamedTuple):
-    """`make` of a net and a value, values that are taken, and such that are refused with `words`."""
+    """`make` of a net and a value, values that are taken, and such that are refused with `words`.
+
+    Of values that this rule takes, `held` are refused by another one.
+    """
 
     chips: Sequence[str]
     words: str
     make: Callable[[Net, Any], Any]
     taken: Sequence[Any]
     refused: Sequence[Any]
+    held: Sequence[Any] = ()
 
 
 CROPPED = [(3, 0, 0, 0), (0, 0, 3, 0)]
@@ -117,7 +121,7 @@ LIMITS = {
         [(16, 0, 0, 0), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)],
     ),
     "pool multiplier": Limit(
-        ("bm1880", "bm1684x"), "multiplier must be", lambda n, v: avg_pool(n, multiplier=v), [1, 255], [-1, 256]
+        ("bm1880", "bm1684x"), "multiplier must be", lambda n, v: avg_pool(n, multiplier=v), [0, 255], [-1, 256]
     ),
     "pool factor": Limit(
         ("bm1684",), "multiplier must be", lambda n, v: avg_pool(n, multiplier=v), [-128, 255], [-129, 256]
@@ -174,6 +178,7 @@ LIMITS = {
         lambda n, v: n.b.reduce(x(n, 2, v, dtype=F32), axes=(1,), method="prod"),
         [4095],
         [65536],
+        [65535],
     ),
     "trilu": Limit(LANES, "Matrices must have at most", lambda n, v: n.b.trilu(x(n, v, 3, dtype=F32)), [511], [512]),
     "sums of a pool": Limit(
@@ -190,14 +195,23 @@ LIMITS = {
         [(3, 21931)],
         [(2, 32897)],
     ),
+    "sums of a shifted pool": Limit(
+        ("bm1684",),
+        "sums must fit",
+        lambda n, v: n.b.avg_pool(x(n, 1, 1, 512, 256), kernel=(512, v), multiplier=128),
+        [2],
+        [256],
+        [255],
+    ),
     "depth of floats": Limit(("bm1684",), "input channels", float_depth, [4095], [4096]),
-    "depth of more floats": Limit(("bm1684x",), "input channels", float_depth, [4096], [65536]),
+    "depth of more floats": Limit(("bm1684x",), "input channels", float_depth, [4096], [65536], [65535]),
     "window of floats": Limit(
         LANES,
         "rows and columns large",
         lambda n, v: n.b.max_pool(x(n, 1, 1, 1, 65600, dtype=F32), kernel=(1, v)),
         [4095],
         [65536],
+        [65535],
     ),
     "lane dilations": Limit(
         LANES,
@@ -282,5 +296,6 @@ def test_a_rule_holds_up_to_its_number(name: str, chip: str) -> None:
         return unsupported_reason(target, op)
 
     assert [reason(value) for value in limit.taken] == [None] * len(limit.taken)
+    assert not any(limit.words in str(reason(value)) for value in limit.held)
     for value in limit.refused:
         assert limit.words in (reason(value) or "nothing is refused"), value

@@ -18,6 +18,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen.tiling import boxes
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.elements.activation import Prelu
+from bmcompiler.ops.elements.integer import MulsShift
 from bmcompiler.target import unsupported_reason
 
 SEED = st.integers(0, 99)
@@ -325,6 +326,23 @@ def _commands(make: Any, *operands: tuple[str, tuple[int, ...]]) -> int:
     found = program(run(make, *operands))
     assert found is not None
     return len(found.steps)
+
+
+FACTORS = {
+    "i16": ((-128, 127), (-129, 129)),
+    "u16": ((-128, 255), (-129, 257)),
+    "i8": ((-32768, 65535), (-32769, 65537)),
+}
+
+
+@pytest.mark.parametrize("dtype", FACTORS)
+def test_factors_reach_as_far_as_commands_hold(dtype: str) -> None:
+    """Taken with the largest shift, too."""
+    net, (taken, refused) = Net(((1, 70, 3, 5),), 0, dtype), FACTORS[dtype]
+    for multiplier, shift in ((m, shift) for m in (*taken, *refused) for shift in (0, 31) if m % 2 or not shift):
+        out = TensorType((1, 70, 3, 5), "i8")
+        op = net.b.muls_shift(net.inputs[0], multiplier=multiplier, rshift=shift, out=out).op
+        assert isinstance(op, MulsShift) and (program(op) is not None) == (multiplier in taken), multiplier
 
 
 def test_what_the_quantizer_makes_takes_few_commands() -> None:

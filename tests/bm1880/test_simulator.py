@@ -130,8 +130,8 @@ def wide_planes(values: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def test_arith_shift_is_a_wrapping_left_shift_and_a_floor_right_shift() -> None:
-    values = np.array([-1, -3, 3, 5, -5, 1, -32768, 19643, 12672, -15860], np.int64)
-    bits = np.array([1, 1, 1, 1, 1, 1, -1, -12, 3, -14], np.int8)
+    values = np.array([-1, -3, 3, 5, -5, 1, -32768, 19643, 12672, -15860, 5, -3], np.int64)
+    bits = np.array([1, 1, 1, 1, 1, 1, -1, -12, 3, -14, 16, -16], np.int8)
     n = values.size
     memories, memory = machine_with(np.concatenate([wide_planes(values), bits.view(np.uint8)]))
 
@@ -145,10 +145,11 @@ def test_arith_shift_is_a_wrapping_left_shift_and_a_floor_right_shift() -> None:
 
     run(build, memories)
     got = memory[:n].astype(np.int64) + 256 * memory[n : 2 * n].view(np.int8).astype(np.int64)
-    assert got.tolist() == [-2, -6, 6, 10, -10, 2, -16384, 4, -29696, -1]
-    memory[2 * n] = 17
-    with pytest.raises(SimulatorError, match=r"command 3 \(TPU\): shift amounts must be -16\.\.16"):
-        run(build, memories)
+    assert got.tolist() == [-2, -6, 6, 10, -10, 2, -16384, 4, -29696, -1, 0, -1]
+    for beyond in (17, 256 - 17):
+        memory[2 * n] = beyond
+        with pytest.raises(SimulatorError, match=r"command 3 \(TPU\): shift amounts must be -16\.\.16"):
+            run(build, memories)
 
 
 @pytest.mark.parametrize("lshift", [3, 14, 15, 18, 24, 31])
@@ -172,6 +173,22 @@ def test_mac_wraps_its_sum_to_32_bits_before_the_rounded_shift(lshift: int) -> N
     expected = np.clip((sums + 256) >> 9, -32768, 32767)
     got = memory[:400].astype(np.int64) + 256 * memory[400:800].view(np.int8).astype(np.int64)
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 70])
+@pytest.mark.parametrize("turned", [False, True])
+def test_matrices_of_any_width_come_and_go(columns: int, turned: bool) -> None:
+    matrix = random_bytes(columns, *((columns, 5) if turned else (5, columns)))
+    memories, memory = machine_with(matrix, room=matrix.size)
+
+    def build(k: Bmk1880Context) -> None:
+        t = bmk1880_tl_prealloc_align(k, 0, shape_t2(5, columns), FMT_I8)
+        bmk1880_gdma_load(k, t, BASE, CTRL_TP if turned else CTRL_NULL)
+        bmk1880_gdma_store(k, t, BASE + matrix.size, CTRL_NULL)
+
+    run(build, memories)
+    want = matrix.T if turned else matrix
+    np.testing.assert_array_equal(memory[matrix.size :].view(np.int8).reshape(want.shape), want)
 
 
 def test_relu_of_matrix_mac_saturates_to_unsigned_even_into_signed_tensors() -> None:

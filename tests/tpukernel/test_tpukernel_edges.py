@@ -22,6 +22,7 @@ from bmcompiler.tpukernel import (
     FUNCTIONS,
     GLOBAL_MEM_START,
     TABLE,
+    data_type_t,
     dim4,
     recording,
     scalar_t,
@@ -47,6 +48,14 @@ def test_edges(name: str, parameter: str, taken: list[float], refused: list[floa
     for value in refused:
         with recording(), pytest.raises(UsageError, match=words):
             FUNCTIONS[name](*given[:at], value, *given[at + 1 :])
+
+
+def test_names_of_types_say_what_they_are() -> None:
+    for each in data_type_t:
+        kind, bits = re.findall(r"DT_(FP8|FP20|B?FP|U?INT)(\d*)", each.name)[0]
+        assert each.bits == {"FP8": 8, "FP20": 32}.get(kind) or each.bits == int(bits), each
+        assert (each.is_int, each.is_float) == (kind.endswith("INT"), kind in ("FP8", "FP", "BFP")), each
+        assert each.computes == (kind in ("FP", "BFP", "UINT", "INT") and int(bits) >= 8), each
 
 
 RULES = {rule.text: rule for row in TABLE.values() for rule in row.rules}

@@ -224,7 +224,7 @@ class IntMachine:
         old: Register | None = None,
     ) -> Register:
         """One command, and what its result needs to become `dtype`."""
-        if not (0 <= right <= _MAX_SHIFT and 0 <= left <= _MAX_SHIFT):
+        if right > _MAX_SHIFT:
             raise NotExactError("shifts have five bits")
         span = _combined(unit, _span(a), _span(b))
         if old is not None:
