@@ -23,6 +23,7 @@ from bmcompiler.runtime.simulator.bm1684x.vector.convert import convert
 from bmcompiler.runtime.simulator.bm1684x.vector.functions import integer_result
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import exact, shifted
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
+from bmcompiler.runtime.simulator.bm1684x.vector.rows import check_indices
 
 _MODES = st.sampled_from(list(Rounding))
 _INTEGERS = st.sampled_from([Precision.INT8, Precision.INT16, Precision.INT32])
@@ -65,6 +66,19 @@ def test_integers_are_exact_then_shifted_then_fitted(
         for left, right, amount in zip(x.tolist(), y.tolist(), np.broadcast_to(amounts, x.shape).tolist()):
             want.append(fit(rounded(reference(Fraction(left), Fraction(right)) * Fraction(2) ** amount, mode), target))
         assert shifted(values, amounts, mode, target, saturating=saturating).tolist() == want
+
+
+def test_shifts_and_indices_end_where_their_results_are_known() -> None:
+    values, int32 = np.array([1, -1], np.int32), np.dtype(np.int32)
+    for shift, want in ((31, [1 << 31, -(1 << 31)]), (-63, [0, -1])):
+        got = shifted(values, shift, Rounding.DOWN, np.dtype(np.int64), saturating=False)
+        assert got.tolist() == want
+    for shift in (32, -64):
+        with pytest.raises(SimulatorError, match="31 to the left at most and 63 to the right"):
+            shifted(values, shift, Rounding.DOWN, int32, saturating=True)
+    check_indices(values, 2)
+    with pytest.raises(SimulatorError, match="index 1 is outside of the 1 elements"):
+        check_indices(values, 1)
 
 
 _PATTERNS = st.one_of(st.integers(0, 0xFFFF), st.sampled_from([0x0001, 0x007F, 0x0080, 0x03FF, 0x0400, 0x3C00, 0x7BFF]))

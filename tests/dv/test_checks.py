@@ -15,6 +15,7 @@ from bmcompiler.backends.dv.driver.checks_commit import check_conv_commit
 from bmcompiler.backends.dv.driver.checks_other import check_command
 from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Pads, Pair, Run
 from bmcompiler.backends.dv.driver.structs import IPU_V0
+from bmcompiler.errors import EncodingError
 
 # The golden files label a kernel depth of 0 as they label a map depth of 0.
 SAME_LABEL = {"PZ0": "Z0"}
@@ -38,6 +39,41 @@ def test_recorded_commands(case: int) -> None:
 CONV = Run(m=16, weight_buf=Buf(2), conv_enable=1, kernel=Pair(3, 3), conv_pad=Pads(1, 1, 1, 1))
 COMMAND = ConvCommand(20, 18, 16, (CONV,), input_buf=Buf(1), output_buf=Buf(3))
 BIG = 1 << 26
+
+
+FIELDS: list[tuple[str, list[Any], list[Any]]] = [
+    ("conv_pad", [Pads(127, 255, 0, 0), Pads(0, 0, 127, 255)],
+     [Pads(128, 0, 0, 0), Pads(0, 256, 0, 0), Pads(0, 0, 128, 0), Pads(0, 0, 0, 256), Pads(0, 0, 0, -1)]),
+    ("pool_pad", [Pads(127, 255, 127, 255)], [Pads(0, 256, 0, 0)]),
+    *((name, [Pair(1, 255), Pair(255, 1)], [Pair(256, 1), Pair(1, 256), Pair(-1, 1), Pair(1, -1)])
+      for name in ("kernel", "conv_stride", "dilation", "pool_size", "pool_stride")),
+    ("m", [0, 65535], [-1, 65536]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "taken", "wrong"), FIELDS)
+def test_fields_hold_what_their_bits_hold(name: str, taken: list[Any], wrong: list[Any]) -> None:
+    for value in taken:
+        command = with_run(**{name: value})
+        assert ConvCommand.decode(command.encode()) == command
+    for value in wrong:
+        with pytest.raises(EncodingError, match=name):
+            with_run(**{name: value}).encode()
+
+
+def test_sizes_of_nothing_are_written() -> None:
+    """What is 0 stands for something else when it is read."""
+    for name in ("kernel", "conv_stride", "dilation", "pool_size", "pool_stride"):
+        assert len(with_run(**{name: Pair(0, 0)}).encode()) == len(COMMAND.encode())
+
+
+def test_a_command_has_one_to_thirty_two_runs() -> None:
+    for count in (1, 32):
+        command = replace(COMMAND, runs=(CONV,) * count, topo=(1 << count) - 1)
+        assert len(ConvCommand.decode(command.encode()).runs) == count
+    for count in (0, 33):
+        with pytest.raises(EncodingError, match=f"is not for {count} runs"):
+            replace(COMMAND, runs=(CONV,) * count, topo=(1 << count) - 1).encode()
 
 
 def refused(command: ConvCommand, chip: DvChip | None = None) -> Refusal | None:

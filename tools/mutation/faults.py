@@ -35,7 +35,7 @@ ANY_ORDER = re.compile(r"(min|max|add|multiply|mul|gcd|lcm|zip|isinstance|cast|b
 """Functions whose arguments are no error to swap, or one that no test is needed for."""
 WAIT = re.compile(r"wait|depend|hazard|sync|barrier|order|fence", re.IGNORECASE)
 LEFT_ALONE = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.Global, ast.Nonlocal)
-NO_MEANING = {"copy=False", "strict=True"}
+NO_MEANING = {"copy=False", "strict=True", "optimize=True"}
 """Arguments that only save time, or check what holds."""
 NOT_CODE = {"decorator_list", "annotation", "returns", "type_params", "args"}
 NO_NUMBERS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.ListComp, ast.GeneratorExp, ast.Dict)

@@ -66,6 +66,7 @@ GUESSED: dict[str, tuple[str, ...]] = {
     "numeric.sampled": ("_VALUES",),
     "runtime.simulator.bm1684x.cube.conv": ("_GATHERED",),
     "runtime.simulator.bm1880.windows": ("MAX_ELEMENTS",),
+    "runtime.simulator.bm1684x.operands": ("work.value",),
     "runtime.simulator.memory": ("MAX_ELEMENTS",),
     "runtime.simulator.races": ("_CHUNK", "_MAX_RUNS"),
 }
