@@ -15,6 +15,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Quant, TensorType, verify_module
 from bmcompiler.numeric import quant_modes
 from bmcompiler.ops.builder import Builder
+from bmcompiler.passes.quantization.scale.integer_layer import NoInt8Form, in_range
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 f32 = np.float32
@@ -25,6 +26,17 @@ SCALES = st.one_of(st.floats(2.0**-20, 1.0), st.floats(1.0, 150.0), st.integers(
 def sat(x: int, dtype: str) -> int:
     low, high = LIMITS[dtype]
     return min(max(x, low), high)
+
+
+def test_scales_reach_from_the_smallest_to_the_largest() -> None:
+    ends = quant_modes.SMALLEST_SCALE, quant_modes.LARGEST_SCALE
+    for scale in ends:
+        assert quant_modes.rescale(scale).scale == in_range(scale) == scale
+    for scale in (np.nextafter(f32(ends[0]), f32(0)), np.nextafter(f32(ends[1]), f32(np.inf))):
+        with pytest.raises(ValueError, match="a scale must be"):
+            quant_modes.rescale(scale)
+        with pytest.raises(NoInt8Form, match="out of the range of a right shift"):
+            in_range(float(scale))
 
 
 def rrs(x: int, s: int) -> int:

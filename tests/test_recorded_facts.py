@@ -84,10 +84,11 @@ def constants(module: ModuleType, source: str) -> Iterator[str]:
 
 def assigned(statement: ast.stmt) -> list[str]:
     """Names to which a statement gives something."""
-    if isinstance(statement, ast.AnnAssign) and statement.value is None:
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or statement.value is None:
         return []
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return [each.id for each in targets if isinstance(each, ast.Name) and each.id != "__all__"]
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = [each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+    return [each.id for each in names if isinstance(each.ctx, ast.Store) and each.id != "__all__"]
 
 
 def told(name: str, value: Any) -> Iterator[str]:

@@ -229,6 +229,22 @@ LIMITS = {
     ),
     "pads of a deconv": Limit(LANES, "Each pad must", lambda n, v: deconv(n, F32, v), [(2, 2, 2, 2)], CROPPED),
     "pads of an int8 deconv": Limit(OLD, "Each pad must", lambda n, v: deconv(n, I8, v), [(2, 2, 2, 2)], CROPPED),
+    "float axes": Limit(
+        LANES,
+        "four axes",
+        lambda n, v: n.b.add(
+            x(n, *v, dtype=F32), x(n, *(s if i % 2 else 1 for i, s in enumerate(v)), dtype=F32, name="y")
+        ),
+        [(2, 3, 4, 5)],
+        [(2, 3, 4, 5, 6)],
+    ),
+    "ranks": Limit(
+        ("dv700",),
+        "2 dimensions or more",
+        lambda n, v: n.b.add(x(n, *v, dtype=F32), x(n, *v, dtype=F32, name="y")),
+        [(2, 3)],
+        [(3,)],
+    ),
     "means of halves": Limit(
         ("bm1684x",),
         "at most 16 elements",

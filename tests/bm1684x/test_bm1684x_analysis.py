@@ -20,11 +20,17 @@ from bmcompiler.backends.bm1684x.stream import ended, split
 from bmcompiler.bmodel.bm168x import CommandGroup, TpuSubnet
 from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.cli.tool import cli
-from bmcompiler.errors import EncodingError, SimulatorError
+from bmcompiler.errors import EncodingError, SimulatorError, UsageError
 from bmcompiler.instructions.order import Engine
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 from bmcompiler.target import find_target
+
+
+def test_programs_are_numbered_from_0() -> None:
+    for number in (-1, len(model(PROGRAMS[0]).all_stages())):
+        with pytest.raises(UsageError, match=f"there is no program {number}"):
+            analyze(model(PROGRAMS[0]), number)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

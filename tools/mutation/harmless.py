@@ -61,7 +61,7 @@ GUESSED: dict[str, tuple[str, ...]] = {
     "backends.dv.arithmetic.accumulate": ("_PATCH_ELEMENTS", "_ROW_ELEMENTS"),
     "backends.lanes.window_sums": ("_GATHERED",),
     "numeric.arith": ("_COLUMN_BLOCK_VALUES",),
-    "numeric.half_products": ("_VALUES",),
+    "numeric.half_products": ("_VALUES", "_MOST_UNCERTAIN"),
     "numeric.ordered": ("_BLOCK", "_INNER", "_LONG"),
     "numeric.sampled": ("_VALUES",),
     "runtime.simulator.bm1684x.cube.conv": ("_GATHERED",),
