@@ -145,7 +145,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     start = time.perf_counter()
     compiled: Compiled = target.compile(modules, options.opt)
     timing.append(("generate code", time.perf_counter() - start))
-    checked = _checked(compiled, modules, target, options, ctx, timing)
+    checked = _checked(compiled, modules, readers, target, options, ctx, timing)
     if options.save_ir is not None:
         from bmcompiler.files.mlir import save_module
 
@@ -153,7 +153,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     accuracy = None if check is None else check.found
     if accuracy is not None:
         timing.append(("compare with float", accuracy.seconds))
-        ctx.notes += [f"warning: {text}" for text in accuracy.warnings]
+    ctx.notes += [f"warning: {text}" for text in (accuracy or checked).warnings]
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
     compiled.model.producer = producer(options, precision)
@@ -176,6 +176,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
 def _checked(
     compiled: Compiled,
     modules: Sequence[Module],
+    readers: Sequence[Callable[[], Module]],
     target: Target,
     options: ModuleOptions,
     ctx: PassContext,
@@ -189,6 +190,7 @@ def _checked(
             compiled.model,
             modules,
             target,
+            sources=readers,
             check=options.check,
             data=ctx.data,
             level=options.opt,

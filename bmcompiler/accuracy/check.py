@@ -174,6 +174,7 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
     1. An output channel that is constant on the chip and not in float.
     2. A tensor that uses hardly any of its codes.
     3. Decisions of an output that are not those of float; of an output that decides nothing, that it is far from it.
+    4. An output that is no number where float has one: its error is none either.
     """
     found = []
     for name, each in numbers.outputs.items():
@@ -199,7 +200,12 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
             )
     deciding = {each.name for each in kept if each.of}
     for output in outputs:
-        if output.error > (_RUINED if output.name in deciding else _LARGE_ERROR):
+        if not np.isfinite(output.error):
+            found.append(
+                f"output '{output.name}' holds NaN or infinity, and numbers in float. "
+                "Remedy: bmnet-accuracy ranks the layers that cause it; take a precision of wider range for the net"
+            )
+        elif output.error > (_RUINED if output.name in deciding else _LARGE_ERROR):
             found.append(
                 f"output '{output.name}' is {output.error:.1%} from float. "
                 "Remedy: bmnet-accuracy ranks the layers that cause it"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
 from bmcompiler.inputs.source import Data
@@ -41,6 +43,7 @@ class Proof:
         of_data: whether they were samples of the data; else they were drawn, at least for one program.
         programs: how many were compared. seconds: what it took. reason: why nothing was compared, "" where it was.
         one_row_in: of so many rows of float products one was added in the chip's order, by both; 1: all were.
+        endless: outputs that held NaN or infinity in both, and numbers in the network before the passes.
     """
 
     samples: int
@@ -49,6 +52,16 @@ class Proof:
     seconds: float
     reason: str = ""
     one_row_in: int = 1
+    endless: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences with a remedy; where samples say how far a network is from float, that says more."""
+        remedy = "a precision of wider range, or samples (data) that show whether real inputs do so"
+        return tuple(
+            f"output '{name}' holds NaN or infinity in the check, and numbers in float. Remedy: {remedy}"
+            for name in self.endless
+        )
 
     def __str__(self) -> str:
         """What summaries say of it."""
@@ -66,6 +79,7 @@ def proven(
     modules: Sequence[Module],
     target: Target,
     *,
+    sources: Sequence[Callable[[], Module]],
     check: Check,
     data: Data | None,
     level: int,
@@ -75,7 +89,8 @@ def proven(
     """Compare all programs of a model with the IR that they were made from.
 
     Args:
-        modules: the final IR, one per program. check: see `ModuleOptions`.
+        modules: the final IR, one per program. sources: read the networks they were made from.
+        check: see `ModuleOptions`.
         data: samples of the inputs, real values. level: of optimisation.
         commands: of all programs together, of which the time is expected. spent: seconds of the compilation so far.
 
@@ -91,14 +106,15 @@ def proven(
         raise UnsupportedError(f"the program cannot be checked: {reason}", remedy=f"pass {spelled('check', 'never')}")
     start = time.perf_counter()
     try:
-        counts, of_data, sampled = _compared(model, modules, target, check, data, level, sampled)
+        counts, of_data, sampled, endless = _compared(model, modules, sources, target, check, data, level, sampled)
     except _NOT_OURS as error:
         if check != "auto":
             raise
         reason = "not enough memory" if isinstance(error, MemoryError) else error.reason
         return Proof(0, False, 0, time.perf_counter() - start, reason)
     rows = ONE_IN if sampled else 1
-    return Proof(min(counts), of_data, len(modules), time.perf_counter() - start, one_row_in=rows)
+    seconds = time.perf_counter() - start
+    return Proof(min(counts), of_data, len(modules), seconds, one_row_in=rows, endless=tuple(sorted(endless)))
 
 
 def _hindrance(target: Target) -> str:
@@ -110,30 +126,46 @@ def _hindrance(target: Target) -> str:
 def _compared(
     model: BModel,
     modules: Sequence[Module],
+    sources: Sequence[Callable[[], Module]],
     target: Target,
     check: Check,
     data: Data | None,
     level: int,
     sampled: bool,
-) -> tuple[list[int], bool, bool]:
-    """Samples of each program, whether all are of the data, and whether float sums were sampled in any.
+) -> tuple[list[int], bool, bool, set[str]]:
+    """Samples of each program, whether all are of the data, whether float sums were sampled in any, lost outputs.
 
     What differs in sampled sums is asked again with all of them: that decides.
     """
     wanted = check if isinstance(check, int) else 1
     counts, all_of_data, of_rows = [], True, False
-    session = session_of(model)
-    for module in modules:
+    session, lost = session_of(model), set[str]()
+    for module, source in zip(modules, sources):
         samples, of_data = samples_of(module.main, data, wanted)
         for inputs in samples:
+            endless: set[str] = set()
             with sampled_sums(sampled):
-                if sampled and not difference(session, module, target, inputs):
-                    of_rows = True
-                    continue
-            compare_or_raise(model, module, target, level, inputs, session)
+                same = sampled and not difference(session, module, target, inputs, endless)
+            if same:
+                of_rows = True
+            else:
+                compare_or_raise(model, module, target, level, inputs, session, endless)
+            lost |= endless and numbers_of(source(), inputs) & endless
         counts.append(len(samples))
         all_of_data &= of_data
-    return counts, all_of_data, of_rows
+    return counts, all_of_data, of_rows, lost
+
+
+def numbers_of(module: Module, inputs: Mapping[str, Array]) -> set[str]:
+    """Outputs that hold neither NaN nor infinity; of inputs of other types than the network's none are known."""
+    types = dict(zip(module.main.input_names, (value.type for value in module.main.arguments)))
+    if any(name not in types or types[name].numpy != array.dtype for name, array in inputs.items()):
+        return set()
+    return {name for name, array in run_module(module, inputs).items() if _all_numbers(array)}
+
+
+def _all_numbers(array: Array) -> bool:
+    return array.dtype.kind in "iub" or bool(np.isfinite(array).all())
 
 
 def prove_file(session: Any, module: Module, data: Data | None, raw: bool) -> bool:
@@ -158,10 +190,19 @@ def _level_of(producer: str) -> int:
 
 
 def compare_or_raise(
-    model: BModel, module: Module, target: Target, level: int, inputs: Mapping[str, Array], session: Any
+    model: BModel,
+    module: Module,
+    target: Target,
+    level: int,
+    inputs: Mapping[str, Array],
+    session: Any,
+    endless: set[str] | None = None,
 ) -> None:
-    """Raise WrongProgramError, with the first op that differs, unless a program gives what its IR means."""
-    wrong = difference(session, module, target, inputs)
+    """Raise WrongProgramError, with the first op that differs, unless a program gives what its IR means.
+
+    endless: gets the names of outputs as `difference` says.
+    """
+    wrong = difference(session, module, target, inputs, endless)
     if wrong:
         from bmcompiler.proof.locate import located
 
@@ -173,8 +214,12 @@ def session_of(model: BModel) -> Any:
     return lookup("bmcompiler.runtimes", "session", "runtime")(model)
 
 
-def difference(session: Any, module: Module, target: Target, inputs: Mapping[str, Array]) -> list[Wrong]:
+def difference(
+    session: Any, module: Module, target: Target, inputs: Mapping[str, Array], endless: set[str] | None = None
+) -> list[Wrong]:
     """The outputs in which a program and its IR differ, on inputs as the device takes them.
+
+    endless: gets the names of outputs that hold NaN or infinity.
 
     An execution that fails is a difference, too: whatever it raises is an error of ours. Not so what only says that
     the inputs do not fit, that there is no device, or that code of a plugin fails (`_NOT_OURS`).
@@ -190,4 +235,6 @@ def difference(session: Any, module: Module, target: Target, inputs: Mapping[str
     except Exception as error:
         said = str(error) if isinstance(error, BMError) else f"{type(error).__name__}: {error}"
         return [Wrong("", 0, 0, note=f"{what}: {said}")]
+    if endless is not None:
+        endless.update(name for name, array in wanted.items() if not _all_numbers(array))
     return compare(got, wanted)

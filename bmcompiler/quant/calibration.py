@@ -72,14 +72,14 @@ def computed_values(function: Function) -> list[Value]:
 
 
 def _padded(module: Module, function: Function) -> set[Value]:
-    """Results of pad and of what masks by an infinite constant, and what only moves or compares them.
+    """Results of pad and of what masks by an infinite constant, and what only moves, compares or casts them.
 
     Padding with infinity steers a maximum that follows, and int8 has a lowest value for it. What masks stays in float.
     """
     found = {op.result for op in function.ops if op.name == WEIGHT and _is_mask(module, op)}
     for op in function.ops:
-        moves = isinstance(op, TensorOp) and (op.selects or op.masks)
-        if op.short_name == "pad" or (moves and not found.isdisjoint(op.operands)):
+        keeps = isinstance(op, TensorOp) and (op.selects or op.masks or op.short_name == "cast")
+        if op.short_name == "pad" or (keeps and not found.isdisjoint(op.operands)):
             found.update(op.results)
     return found
 

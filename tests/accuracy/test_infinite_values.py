@@ -1,4 +1,7 @@
-"""Infinite numbers inside of a net (masks, padding before maxima) count as no error, and nothing is said of them."""
+"""Infinite numbers inside of a net (masks, padding before maxima) count as no error, and nothing is said of them.
+
+But where outputs are no numbers because the chip's floats end too early, that is a warning.
+"""
 
 from __future__ import annotations
 
@@ -49,3 +52,40 @@ def test_infinite_numbers_count_as_no_error(chip: str, ends: Callable[[Builder, 
     assert result.accuracy is not None
     assert result.accuracy.outputs[0].error < 0.05
     assert all(np.isfinite(layer.sqnr) for layer in result.accuracy.worst)
+
+
+def beyond_halves(gain: float) -> Module:
+    """Sums of a convolution `gain` times larger than usual, brought back to their size behind it."""
+    rng = np.random.default_rng(0)
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 4, 8, 8), "f32"))
+    weight = gain * rng.standard_normal((4, 4, 3, 3)).astype(np.float32)
+    with b.at("large"):
+        large = b.conv(x, b.weight(weight), pads=(1, 1, 1, 1))
+    with b.at("small"):
+        small = b.mul(b.relu(large), b.weight(np.full((1, 4, 1, 1), 1 / gain, np.float32)))
+    b.function.set_outputs([small], ["y"])
+    return b.module
+
+
+@pytest.mark.parametrize("data", [None, {"x": SAMPLES}], ids=["drawn", "samples"])
+@pytest.mark.parametrize(("chip", "precision"), [("dv700", "f16"), ("dv700", "int8"), ("bm1684x", "f16")])
+def test_outputs_that_are_no_numbers_where_float_has_some_are_a_warning(
+    chip: str, precision: str, data: dict[str, np.ndarray] | None
+) -> None:
+    result = bmcompiler.compile_module(beyond_halves(15000.0), target=chip, quantize=precision, data=data, check=1)
+    (warning,) = result.warnings
+    assert "output 'y' holds NaN or infinity" in warning
+    assert "numbers in float" in warning
+    assert "Remedy" in warning
+    quiet = bmcompiler.compile_module(beyond_halves(1.0), target=chip, quantize=precision, data=data, check=1)
+    assert not quiet.warnings
+
+
+def test_what_is_no_number_in_float_either_is_no_warning() -> None:
+    b = Builder.new("net")
+    b.function.set_outputs([b.log(b.input("x", TensorType((1, 4, 8, 8), "f32")))], ["y"])
+    result = bmcompiler.compile_module(b.module, target="bm1684x", quantize="f16", check=1)
+    assert result.checked is not None
+    assert result.checked.samples == 1
+    assert not result.warnings

@@ -25,7 +25,10 @@ def _scores(b: Builder) -> Any:
 
 
 def masked(kind: str) -> Module:
-    """Attention that does not look ahead, its mask put in or added; or the place of a maximum in a range."""
+    """Attention that does not look ahead, its mask put in or added; the place of a maximum in a range, or a mean there.
+
+    The mean is by scores that are picked out and cast; some of them are hidden.
+    """
     b = Builder.new("net")
     with b.at("scores"):
         x, scores = _scores(b)
@@ -37,11 +40,18 @@ def masked(kind: str) -> Module:
             endless = b.weight(np.full((1, 1, 1), -np.inf, np.float32), "endless")
             scores = b.where(b.weight(ahead, "ahead"), endless, scores)
     with b.at("end"):
-        y = b.arg(scores, axis=2, method="max") if kind == "maximum" else b.matmul(b.softmax(scores, axis=2), x)
+        if kind == "maximum":
+            y = b.arg(scores, axis=2, method="max")
+        elif kind == "picked":
+            near = b.weight(np.tile(np.arange(2), (1, 6, 1)), "near")
+            shares = b.softmax(b.cast(b.gather_elements(scores, near, axis=2), dtype="f64"), axis=2)
+            y = b.cast(shares, dtype="f32")
+        else:
+            y = b.matmul(b.softmax(scores, axis=2), x)
     return b.outputs([y], ["y"])
 
 
-@pytest.mark.parametrize("kind", ["where", "add", "maximum"])
+@pytest.mark.parametrize("kind", ["where", "add", "maximum", "picked"])
 @pytest.mark.parametrize("chip", CHIPS)
 def test_masks_of_infinities_are_calibrated_and_stay_in_float(chip: str, kind: str) -> None:
     module = masked(kind)

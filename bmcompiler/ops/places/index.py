@@ -37,6 +37,7 @@ class Gather(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
+    selects = True
     index_operands = (1,)
 
     x = operand()
@@ -78,6 +79,7 @@ class GatherElements(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
+    selects = True
     index_operands = (1,)
 
     x = operand()
@@ -106,6 +108,7 @@ class GatherNd(TensorOp):
     Raises RuntimeUseError at run time for an index outside -dim .. dim-1.
     """
 
+    selects = True
     index_operands = (1,)
 
     x = operand()
