@@ -32,15 +32,9 @@ def near_float(trial: Trial) -> None:
     """Floats are what ONNX Runtime gives, as near as their type allows in this network."""
     if trial.precision == "int8":
         raise NotAskedError("how near integers are is said in the summary")
-    outputs = {name: rounded.filled_rows(found, trial.real[name]) for name, found in trial.outputs.items()}
-    errors = {name: rounded.relative_error(found, trial.real[name]) for name, found in outputs.items()}
-    if all(error <= rounded.LEAST[trial.precision] for error in errors.values()):
-        return
-    for name, bound in rounded.bounds(trial.model, trial.batch, trial.real, trial.precision).items():
-        error = errors[name]
-        if not error <= bound:
-            text = f"{name}: {error:.3g} of its length from ONNX Runtime, at most {bound:.3g}"
-            raise CheckError("far-from-float", text)
+    far = rounded.too_far(trial.model, trial.batch, trial.real, trial.outputs, trial.precision)
+    if far is not None:
+        raise CheckError("far-from-float", far)
 
 
 @dataclass(frozen=True)
