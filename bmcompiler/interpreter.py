@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
@@ -87,21 +87,34 @@ def run_function(
         values[argument] = array
         if observer is not None:
             observer(argument, array)
+    for op, _, results in executed(module, function, values, target):
+        if observer is not None:
+            for value, array in zip(op.results, results):
+                observer(value, array)
+    return {name: values[v] for name, v in zip(function.output_names, function.returned)}
+
+
+def executed(
+    module: Module, function: Function, values: dict[Value, np.ndarray], target: Target | None = None
+) -> Iterator[tuple[Operation, list[np.ndarray], tuple[np.ndarray, ...]]]:
+    """Ops in order, each with its operands' arrays and its results'; constants come with those that read them.
+
+    Args:
+        values: of the arguments; holds what is still to be read, in the end what the function returns.
+    """
     remaining = {v: len(v.uses) for v in (*function.arguments, *(r for op in function.ops for r in op.results))}
     for op in function.ops[:-1]:
         if op.name == WEIGHT:
             values[op.result] = module.weights[op.attributes["key"]]
             continue
-        results = evaluate_op(op, [values[v] for v in op.operands], target)
-        for value, array in zip(op.results, results):
-            values[value] = array
-            if observer is not None:
-                observer(value, array)
+        arrays = [values[v] for v in op.operands]
+        results = evaluate_op(op, arrays, target)
+        values.update(zip(op.results, results))
+        yield op, arrays, results
         for operand in op.operands:
             remaining[operand] -= 1
             if not remaining[operand]:
                 del values[operand]
-    return {name: values[v] for name, v in zip(function.output_names, function.returned)}
 
 
 def run_module(

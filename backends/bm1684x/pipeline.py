@@ -15,6 +15,7 @@ PIPELINE = PipelineTable(
         "precision",
         PassRow("fold-batch-norm{scores=true}", "for floats alone: encoders lose by it in bytes", precisions=FLOATS),
         PassRow("fuse-activation", "what an activation reads is no tensor with a threshold or a type of its own then"),
+        PassRow("watch-ranges", "samples show in float what half-precision leaves so", precisions=("f16",)),
         PassRow(
             "half-precision{dtype=f16}", "layers are whole, and nothing is laid out for a type", precisions=("f16",)
         ),

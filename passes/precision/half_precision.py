@@ -18,7 +18,9 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
 HALVES = ("f16", "bf16")
-_BIAS = 2
+UNUSUAL_LOSS = 1.5 * 2.0**-11
+"""Three times what rounding takes of the length of a tensor none of whose numbers is too small for f16."""
+_WEIGHT, _BIAS = 1, 2
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,10 @@ class HalfPrecision(Pass):
     3. all else                       : f32, with casts where types meet
 
     Inputs and outputs of the net keep their types. A target takes in `dtype` what loses little by it: moves, sums and
-    products of elements, choices; but no sums with constants that are 0 in f16, nor what they add to. In nets of
-    integers what stays in float does, unless calibration found numbers that f16 might not hold. Norms, softmax and
-    other functions of exponentials add many numbers, or numbers whose difference counts.
+    products of elements, choices; but no sums with constants that are 0 in f16, nor what they add to, and no sums of
+    products with weights that f16 does not hold. In nets of integers what stays in float does, unless calibration found
+    numbers that f16 might not hold. Norms, softmax and other functions of exponentials add many numbers, or numbers
+    whose difference counts.
     """
 
     name = "half-precision"
@@ -97,7 +100,8 @@ class _Halves(Patterns):
         """Whether what a sum adds is all rounded to 0 in f16: its other part may be as small, as before a logarithm."""
         added = op.operands[_BIAS:] if op.short_name == "scale" else op.operands if op.short_name == "add" else ()
         arrays = [array for array in map(self.constant, added) if array is not None]
-        return any(array.any() and not array.astype(np.float16).any() for array in arrays)
+        with np.errstate(over="ignore"):
+            return any(array.any() and not array.astype(np.float16).any() for array in arrays)
 
     def _halve(self, op: TensorOp) -> bool:
         """Put the op in the type before this one, if the target takes it so."""
@@ -106,7 +110,7 @@ class _Halves(Patterns):
         for result in fresh.results:
             result.type = TensorType(result.shape, self._dtype)
         self._rewriter.insert_before(op, fresh, op)
-        if unsupported_reason(self._target, fresh) is not None or not self._finite(operands):
+        if unsupported_reason(self._target, fresh) is not None or not self._held(op, operands):
             fresh.erase()
             return False
         self._rewriter.replace(op, fresh.results)
@@ -149,10 +153,26 @@ class _Halves(Patterns):
         ops = self._function.ops
         return ops[ops.index(value.op) + 1]
 
-    def _finite(self, operands: list[Value]) -> bool:
-        """Whether no constant grew beyond the type."""
-        arrays = (self.constant(value) for value in operands if value.dtype == self._dtype)
-        return all(array is None or bool(np.isfinite(array.astype(np.float32)).all()) for array in arrays)
+    def _held(self, op: TensorOp, operands: list[Value]) -> bool:
+        """Whether no constant grew beyond the type, and no weight is so small that f16 loses it."""
+        for index, value in enumerate(operands):
+            array = self.constant(value) if value.dtype == self._dtype else None
+            if array is None:
+                continue
+            if not np.isfinite(array.astype(np.float32)).all():
+                return False
+            exact = self.constant(op.operands[index]) if op.affine and index == _WEIGHT else None
+            if self._dtype == "f16" and exact is not None and rounding_loss(exact) > UNUSUAL_LOSS:
+                return False
+        return True
+
+
+def rounding_loss(array: np.ndarray) -> float:
+    """What rounding to f16 takes of floats, as a part of their length; 0.02 % where all are of usual sizes."""
+    exact = array.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = np.square(array.astype(np.float16) - exact).sum()
+    return float(np.sqrt(lost / max(np.square(exact).sum(), np.finfo(np.float64).tiny)))
 
 
 def _depthwise(op: Convolution) -> bool:

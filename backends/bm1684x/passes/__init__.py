@@ -1,0 +1,1 @@
+"""Passes that serve this chip alone: which numbers its 16-bit floats do not hold."""
