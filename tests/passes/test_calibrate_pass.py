@@ -87,7 +87,7 @@ def test_an_incomplete_table_names_tensor_layer_and_remedy() -> None:
 
 
 def test_neither_data_nor_table_names_both_options() -> None:
-    with pytest.raises(CalibrationError, match=r"--data.*--calibration-table"):
+    with pytest.raises(CalibrationError, match=r"pass data with real samples, or table"):
         run_pipeline(net(), "calibrate")
 
 
