@@ -16,7 +16,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -24,15 +23,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation import reach  # noqa: E402
-from mutation.asking import ask, never_rounds, passed_over, run, selected  # noqa: E402
+from mutation.asking import NO_FAULT, ask, passed_over, run, selected, whole_divisions  # noqa: E402
 from mutation.kept import Kept, Said  # noqa: E402
 from mutation.loaded import Loaded  # noqa: E402
 from mutation.places import Place, chosen  # noqa: E402
 from mutation.targets import CORPUS, EVERY_TEST  # noqa: E402
 
 ENOUGH = 0.95
-NO_FAULT = "divides without a remainder"
-"""What is said of a fault that rounds up where nothing has to be rounded in any test."""
 
 
 def options() -> argparse.Namespace:
@@ -86,10 +83,10 @@ def asked(places: list[Place], budget: float, jobs: int) -> list[tuple[Place, Sa
         said = kept.get(place.name, place.module, ids)
         if said is None:
             loaded = idle.get()
-            said = ask(place, tests, loaded)
-            said = said if said.found else said.then(ask(place, more, loaded))
-            if not said.found and never_rounds(place, [*tests, *more], loaded):
-                said = replace(said, why=NO_FAULT)
+            said = whole_divisions(place, [*tests, *more], loaded)
+            if said is None:
+                said = ask(place, tests, loaded)
+                said = said if said.found else said.then(ask(place, more, loaded))
             idle.put(loaded)
             kept.put(place.name, place.module, ids, said)
         return said

@@ -182,6 +182,13 @@ def test_beyond_its_reach_a_function_is_level(name: str, attributes: dict[str, f
         assert far <= 16 + result
 
 
+@pytest.mark.parametrize("name", ["swish", "hard_sigmoid"])
+def test_a_function_without_slope_is_level_nowhere_or_everywhere(name: str) -> None:
+    n = Net()
+    op = n.done(getattr(n, name)(n.input(1, 9), alpha=0.0)).main.ops[0]
+    assert reach(op, 1.0) is None
+
+
 @pytest.mark.parametrize("chip", ["bm1880", "bm1684", "bm1684x"])
 def test_a_vector_times_a_number_has_no_channels_for_a_convolution(chip: str) -> None:
     """Tensors of more axes are scaled by a convolution of one tap."""

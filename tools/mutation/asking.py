@@ -6,6 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from mutation.targets import ALL_TESTS, CORPUS, EVERY_TEST, FACTS, PROGRAMS, eve
 
 FIRST = 2.0
 """Seconds of tests in the first round: most faults fall there, and only its files are imported."""
+NO_FAULT = "divides without a remainder"
+"""What is said of a fault that rounds up where nothing has to be rounded in any test."""
 AGAIN = 2.0
 """Seconds of tests that ask about what import computes, of faults that all tests passed over in existing functions."""
 
@@ -90,12 +93,10 @@ def within(tests: Sequence[Timed], seconds: float) -> list[Timed]:
     return list(taken.values())
 
 
-def never_rounds(place: Place, tests: Sequence[Timed], loaded: Loaded) -> bool:
-    """Whether a fault that rounds a division up is none: all tests that reach it divide without a remainder."""
-    if not place.fault.rounds_up:
-        return False
-    said = ask(place, tests, loaded, ONLY_WHOLE)
-    return said.ran > 0 and not said.found
+def whole_divisions(place: Place, tests: Sequence[Timed], loaded: Loaded) -> Said | None:
+    """`NO_FAULT` where a fault rounds up what none of the tests divides with a remainder; None of all others."""
+    said = ask(place, tests, loaded, ONLY_WHOLE) if place.fault.rounds_up else None
+    return replace(said, why=NO_FAULT) if said and said.ran and not said.found else None
 
 
 def ask(place: Place, tests: Sequence[Timed], loaded: Loaded, how: str = "") -> Said:
