@@ -51,7 +51,7 @@ def check_data(function: Function, data: Data) -> Checked:
     unknown = [name for name in bound if name not in checked]
     if unknown:
         raise CalibrationError(
-            f"array '{unknown[0]}' belongs to no network input",
+            f"array '{unknown[0]}' belongs to no input that the network reads",
             file=file,
             remedy=f"remove or rename it; the inputs are: {', '.join(function.input_names)}",
         )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
+import bmcompiler
 from bmcompiler.errors import CalibrationError
 from bmcompiler.inputs import InputData, open_inputs
 from bmcompiler.ir import Function, TensorType
@@ -64,7 +67,7 @@ def test_names_must_be_those_of_the_inputs() -> None:
         CalibrationError, match=r"no array is called 'data' \(found: image\).*one array per network input"
     ):
         checked(GOOD, name="image")
-    with pytest.raises(CalibrationError, match="'labels' belongs to no network input"):
+    with pytest.raises(CalibrationError, match="'labels' belongs to no input that the network reads"):
         check_data(NET, {"data": GOOD, "labels": np.arange(5)})
 
 
@@ -118,3 +121,13 @@ def test_every_truncation_and_many_mutations_end_in_one_line(tmp_path: Path) -> 
 def test_batches_fill_the_last_step_with_the_first_samples() -> None:
     steps = list(batches({"data": np.arange(5)}, {"data": 2}))
     assert [step["data"].tolist() for step in steps] == [[0, 1], [2, 3], [4, 0]]
+
+
+def test_an_array_of_an_input_that_no_layer_reads_is_said_so(tmp_path: Path) -> None:
+    """Files declare inputs that nothing reads: lengths that only training used."""
+    sizes = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in ("x", "length", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "net", sizes[:2], sizes[2:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "n.onnx")
+    data = {name: np.arange(12, dtype=np.float32).reshape(4, 3) for name in ("x", "length")}
+    with pytest.raises(CalibrationError, match=r"'length' belongs to no input that the network reads.*inputs are: x"):
+        bmcompiler.compile(tmp_path / "n.onnx", target="bm1684x", quantize="int8", data=data)
