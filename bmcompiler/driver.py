@@ -143,7 +143,10 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     check = _accuracy_check(target, ctx, pipeline)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check) for read in readers]
     start = time.perf_counter()
-    compiled: Compiled = target.compile(modules, options.opt)
+    try:
+        compiled: Compiled = target.compile(modules, options.opt)
+    except BMError as error:
+        raise error.located(file=file) from None
     timing.append(("generate code", time.perf_counter() - start))
     checked = _checked(compiled, modules, readers, target, options, ctx, timing)
     if options.save_ir is not None:

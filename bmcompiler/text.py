@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,11 @@ def printable(text: str, *, keep_lines: bool = False) -> str:
         char if char.isprintable() or (keep_lines and char == "\n") else char.encode("unicode_escape").decode()
         for char in text
     )
+
+
+def percent(error: float) -> str:
+    """A relative error, which is none where a network gives NaN or infinity."""
+    return f"{error:.3%}" if math.isfinite(error) else "no number"
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:

@@ -24,6 +24,7 @@ class DvTarget(Target):
     name = "dv700"
     precisions: Sequence[str] = ("f16", "int8")
     exact_sums = True
+    rounds_floats = True
     schemes: Sequence[str] = ()
     passes = PIPELINE
 

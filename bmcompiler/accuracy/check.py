@@ -7,6 +7,7 @@ there are enough of them, else on those of calibration; on all of them where tha
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,12 +107,14 @@ class AccuracyCheck:
         self.held_back: Data | None = None
         self._real: Module | None = None
         lossy = [at for at, each in enumerate(pipeline) if each.loses_bits]
+        if not lossy and target.rounds_floats and pipeline.passes:
+            lossy = [len(pipeline.passes) - 1]
         self._before = pipeline.passes[lossy[0] - 1] if lossy and lossy[0] else None
         self._last = pipeline.passes[lossy[-1]] if lossy else None
 
     @property
     def measures(self) -> bool:
-        """Whether a pass loses bits."""
+        """Whether a pass or the chip loses bits."""
         return self._last is not None
 
     def __call__(self, done: Pass, module: Module) -> None:
@@ -174,7 +177,7 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
     1. An output channel that is constant on the chip and not in float.
     2. A tensor that uses hardly any of its codes.
     3. Decisions of an output that are not those of float; of an output that decides nothing, that it is far from it.
-    4. An output that is no number where float has one: its error is none either.
+    4. An output that is no number where float has one: its error is none either; or where float has none.
     """
     found = []
     for name, each in numbers.outputs.items():
@@ -201,9 +204,16 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
     deciding = {each.name for each in kept if each.of}
     for output in outputs:
         if not np.isfinite(output.error):
+            layer = _first(numbers, lambda row: not np.isfinite(row.noise))
             found.append(
-                f"output '{output.name}' holds NaN or infinity, and numbers in float. "
-                "Remedy: bmnet-accuracy ranks the layers that cause it; take a precision of wider range for the net"
+                f"output '{output.name}' holds NaN or infinity (first in layer '{layer}'), and numbers in float. "
+                "Remedy: a precision of wider range for that layer"
+            )
+        elif numbers.outputs[output.name].undefined:
+            layer = _first(numbers, lambda row: row.undefined)
+            found.append(
+                f"output '{output.name}' holds NaN or infinity (first in layer '{layer}'), as in float. "
+                "Remedy: check that the data are prepared as the network expects (scaling, mean)"
             )
         elif output.error > (_RUINED if output.name in deciding else _LARGE_ERROR):
             found.append(
@@ -211,6 +221,12 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
                 "Remedy: bmnet-accuracy ranks the layers that cause it"
             )
     return found
+
+
+def _first(numbers: Numbers, wanted: Callable[[LayerNumbers], bool]) -> str:
+    """The first layer of a kind, "" without any."""
+    ops = (row.layer.real.op for row in numbers.layers.values() if wanted(row))
+    return next((op.label for op in ops if op is not None), "")
 
 
 def _constant_channels(numbers: OutputNumbers) -> list[int]:

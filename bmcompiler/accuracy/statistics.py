@@ -32,7 +32,7 @@ class LayerNumbers:
 
     Attributes:
         signal, noise: energy of the float values, and of the difference. cut: the part of `noise` in values at the end
-            of the range. peak: largest magnitude.
+            of the range. peak: largest magnitude. undefined: whether float values were NaN or infinite.
         codes: how often each of 256 codes occurs, None where the tensor is no int8. channels: largest magnitude of
             each channel (axis 1).
         output_error: error at the outputs when this layer alone is quantized, None until it is measured.
@@ -46,6 +46,7 @@ class LayerNumbers:
     peak: float = 0.0
     samples: int = 0
     varied: bool = False
+    undefined: bool = False
     codes: Array | None = None
     channels: Array | None = None
     output_error: float | None = None
@@ -76,6 +77,7 @@ class LayerNumbers:
         magnitudes, values, numbers = np.abs(real), real, real_values(found, type).astype(np.float64)
         counted = magnitudes < _MASKED
         if not counted.all():
+            self.undefined = self.undefined or not np.isfinite(real).all()
             values, numbers = (np.where(counted, each, 0) for each in (values, numbers))
         difference = numbers - values
         self.signal += float(np.square(values, dtype=np.float64).sum())
@@ -99,7 +101,7 @@ class LayerNumbers:
 class OutputNumbers:
     """Energy of an output and of its error, its range on the chip and in float, per channel (axis 1).
 
-    `values`: how many each channel has.
+    `values`: how many each channel has. `undefined`: whether there were NaN or infinity in float, which count nothing.
     """
 
     signal: Array | None = None
@@ -109,11 +111,16 @@ class OutputNumbers:
     real_low: Array | None = None
     real_high: Array | None = None
     values: int = 0
+    undefined: bool = False
 
     def add(self, wanted: Array, found: Array) -> None:
         """One step of samples."""
         if wanted.ndim < 2:
             wanted, found = wanted.reshape(1, -1), found.reshape(1, -1)
+        there = np.isfinite(wanted)
+        if not there.all():
+            self.undefined = True
+            wanted, found = (np.where(there, each, 0) for each in (wanted, found))
         axes = tuple(i for i in range(wanted.ndim) if i != 1)
         signal = np.square(wanted, dtype=np.float64).sum(axis=axes)
         noise = np.square(found.astype(np.float64) - wanted).sum(axis=axes)

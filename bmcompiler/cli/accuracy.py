@@ -12,6 +12,7 @@ from bmcompiler.cli.common import Output, command_line, format_table, printable,
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, metric_option
 from bmcompiler.options import METHODS
 from bmcompiler.spelling import flag
+from bmcompiler.text import percent
 
 if TYPE_CHECKING:
     from bmcompiler.accuracy.study import Study
@@ -140,12 +141,12 @@ def _text(found: Study, top: int) -> str:
     rows = []
     for number, name in enumerate(found.ranking[:top], 1):
         row = found.numbers.layers[name]
-        alone = "" if row.output_error is None else f"{row.output_error:.3%}"
+        alone = "" if row.output_error is None else percent(row.output_error)
         codes = "float" if row.used_codes is None else f"{row.used_codes:.0%}"
         rows.append((number, name, row.layer.kind, alone, f"{row.sqnr:.1f}", codes, found.causes[name]))
     text = format_table(("", "layer", "op", "alone", "dB", "codes", "likely cause"), rows)
     outputs = [
-        (name, f"{each.error:.3%}", f"{float(each.channel_errors.max()):.3%}")
+        (name, percent(each.error), percent(float(each.channel_errors.max())))
         for name, each in found.numbers.outputs.items()
         if each.signal is not None
     ]

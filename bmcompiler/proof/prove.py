@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
 from bmcompiler.inputs.source import Data
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module
+from bmcompiler.ir import Module, Value
 from bmcompiler.numeric.sampled import ONE_IN, sampled_sums
 from bmcompiler.options import Check
 from bmcompiler.plugins.registry import PluginError, entry_points, lookup
@@ -43,7 +43,8 @@ class Proof:
         of_data: whether they were samples of the data; else they were drawn, at least for one program.
         programs: how many were compared. seconds: what it took. reason: why nothing was compared, "" where it was.
         one_row_in: of so many rows of float products one was added in the chip's order, by both; 1: all were.
-        endless: outputs that held NaN or infinity in both, and numbers in the network before the passes.
+        endless: outputs that held NaN or infinity in both executions, and the first layer that made one, by name.
+        undefined: those of them that hold one in the network before the passes, too.
     """
 
     samples: int
@@ -52,16 +53,29 @@ class Proof:
     seconds: float
     reason: str = ""
     one_row_in: int = 1
-    endless: tuple[str, ...] = ()
+    endless: Mapping[str, str] = field(default_factory=dict)
+    undefined: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences with a remedy; where samples say how far a network is from float, that says more."""
-        remedy = "a precision of wider range, or samples (data) that show whether real inputs do so"
-        return tuple(
-            f"output '{name}' holds NaN or infinity in the check, and numbers in float. Remedy: {remedy}"
-            for name in self.endless
+        lost = [name for name in self.endless if name not in self.undefined]
+        shown = [name for name in self.endless if name in self.undefined and self.of_data]
+        wider = "a precision of wider range, or samples (data) that show whether real inputs do so"
+        return (
+            *(
+                f"output '{name}' {self._says(name)} in the check, and numbers in float. Remedy: {wider}"
+                for name in lost
+            ),
+            *(
+                f"output '{name}' {self._says(name)} on the sample, as in float. Remedy: check that the data are "
+                "prepared as the network expects (scaling, mean)"
+                for name in shown
+            ),
         )
+
+    def _says(self, name: str) -> str:
+        return f"holds NaN or infinity (first in layer '{self.endless[name]}')"
 
     def __str__(self) -> str:
         """What summaries say of it."""
@@ -106,7 +120,9 @@ def proven(
         raise UnsupportedError(f"the program cannot be checked: {reason}", remedy=f"pass {spelled('check', 'never')}")
     start = time.perf_counter()
     try:
-        counts, of_data, sampled, endless = _compared(model, modules, sources, target, check, data, level, sampled)
+        counts, of_data, sampled, endless, undefined = _compared(
+            model, modules, sources, target, check, data, level, sampled
+        )
     except _NOT_OURS as error:
         if check != "auto":
             raise
@@ -114,7 +130,7 @@ def proven(
         return Proof(0, False, 0, time.perf_counter() - start, reason)
     rows = ONE_IN if sampled else 1
     seconds = time.perf_counter() - start
-    return Proof(min(counts), of_data, len(modules), seconds, one_row_in=rows, endless=tuple(sorted(endless)))
+    return Proof(min(counts), of_data, len(modules), seconds, one_row_in=rows, endless=endless, undefined=undefined)
 
 
 def _hindrance(target: Target) -> str:
@@ -132,14 +148,14 @@ def _compared(
     data: Data | None,
     level: int,
     sampled: bool,
-) -> tuple[list[int], bool, bool, set[str]]:
-    """Samples of each program, whether all are of the data, whether float sums were sampled in any, lost outputs.
+) -> tuple[list[int], bool, bool, dict[str, str], tuple[str, ...]]:
+    """Samples of each program, whether all are of the data, whether float sums were sampled in any; see `Proof`.
 
     What differs in sampled sums is asked again with all of them: that decides.
     """
     wanted = check if isinstance(check, int) else 1
     counts, all_of_data, of_rows = [], True, False
-    session, lost = session_of(model), set[str]()
+    session, found, undefined = session_of(model), dict[str, str](), set[str]()
     for module, source in zip(modules, sources):
         samples, of_data = samples_of(module.main, data, wanted)
         for inputs in samples:
@@ -150,18 +166,33 @@ def _compared(
                 of_rows = True
             else:
                 compare_or_raise(model, module, target, level, inputs, session, endless)
-            lost |= endless and numbers_of(source(), inputs) & endless
+            if endless:
+                layer = _first_endless(module, target, inputs)
+                found = dict.fromkeys(sorted(endless), layer) | found
+                undefined |= endless - numbers_of(source(), inputs, endless)
         counts.append(len(samples))
         all_of_data &= of_data
-    return counts, all_of_data, of_rows, lost
+    return counts, all_of_data, of_rows, found, tuple(sorted(undefined))
 
 
-def numbers_of(module: Module, inputs: Mapping[str, Array]) -> set[str]:
-    """Outputs that hold neither NaN nor infinity; of inputs of other types than the network's none are known."""
+def numbers_of(module: Module, inputs: Mapping[str, Array], asked: set[str]) -> set[str]:
+    """Which outputs hold neither NaN nor infinity; all of them where a network takes inputs of other types."""
     types = dict(zip(module.main.input_names, (value.type for value in module.main.arguments)))
     if any(name not in types or types[name].numpy != array.dtype for name, array in inputs.items()):
-        return set()
+        return asked
     return {name for name, array in run_module(module, inputs).items() if _all_numbers(array)}
+
+
+def _first_endless(module: Module, target: Target, inputs: Mapping[str, Array]) -> str:
+    """The first layer that makes NaN or infinity."""
+    labels: list[str] = []
+
+    def see(value: Value, array: Array) -> None:
+        if not labels and value.op is not None and not _all_numbers(array):
+            labels.append(value.op.label)
+
+    run_module(module, inputs, see, target)
+    return labels[0] if labels else ""
 
 
 def _all_numbers(array: Array) -> bool:

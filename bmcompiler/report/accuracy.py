@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bmcompiler.report.tables import Cell, Heading, table, text
+from bmcompiler.text import percent
 
 Data = dict[str, Any]
 _OUTPUTS: tuple[Heading, ...] = (
@@ -33,7 +34,7 @@ def accuracy_section(data: Data) -> str:
     if found is None:
         return ""
     outputs = [
-        [text(each["name"]), (f"{each['error']:.3%}", each["error"]), _channel(each)] for each in found["outputs"]
+        [text(each["name"]), (percent(each["error"]), each["error"]), _channel(each)] for each in found["outputs"]
     ]
     worst = [
         [
@@ -60,7 +61,7 @@ def _decided(found: Data) -> str:
 
 
 def _channel(each: Data) -> Cell:
-    return f"{each['channel']}: {each['channel_error']:.3%}", each["channel_error"]
+    return f"{each['channel']}: {percent(each['channel_error'])}", each["channel_error"]
 
 
 def _codes(each: Data) -> Cell:

@@ -17,7 +17,7 @@ from bmcompiler.report.reasons import BORDER, Reason, host_reasons, without_numb
 from bmcompiler.report.tables import short
 from bmcompiler.result import Result
 from bmcompiler.target import LayerRow
-from bmcompiler.text import format_table, printable, shortened, terminal_width, wrapped
+from bmcompiler.text import format_table, percent, printable, shortened, terminal_width, wrapped
 
 _INDENT = " " * 10
 _REASONS, _SLOWEST, _OUTPUTS, _NOTES, _SLOW = 3, 5, 2, 2, 3
@@ -189,7 +189,8 @@ def _accuracy(found: Accuracy, width: int) -> list[str]:
     """Error of the worst outputs."""
     outputs = sorted(found.outputs, key=lambda output: -output.error)
     parts = [
-        f"{output.name} {output.error:.3%} from float (worst channel {output.channel}: {output.channel_error:.3%})"
+        f"{output.name} {percent(output.error)} from float "
+        f"(worst channel {output.channel}: {percent(output.channel_error)})"
         for output in outputs[:_OUTPUTS]
     ]
     if len(outputs) > _OUTPUTS:
@@ -273,7 +274,7 @@ def _cells(row: LayerRow) -> list[str | int | None]:
 def _accuracy_tables(found: Accuracy) -> str:
     """Error of each output, and the layers that add most of it."""
     outputs = [
-        (output.name, f"{output.error:.3%}", f"{output.channel}: {output.channel_error:.3%}")
+        (output.name, percent(output.error), f"{output.channel}: {percent(output.channel_error)}")
         for output in found.outputs
     ]
     layers = []

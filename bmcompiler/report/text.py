@@ -14,8 +14,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_text(data: dict[str, Any]) -> str:
-    """The report data as JSON."""
-    return json.dumps(data, indent=1) + "\n"
+    """The report data as JSON, which has no NaN and no infinity: null."""
+    return json.dumps(json.loads(json.dumps(data), parse_constant=lambda _: None), indent=1) + "\n"
 
 
 def csv_text(data: dict[str, Any]) -> str:

@@ -5,8 +5,10 @@ But where outputs are no numbers because the chip's floats end too early, that i
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import bmcompiler
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ops.builder import Builder
+from bmcompiler.report.summary import summary
 
 SAMPLES = np.random.default_rng(3).standard_normal((8, 4, 8, 8)).astype(np.float32)
 SEEN = np.arange(8) % 3 > 0
@@ -83,11 +86,55 @@ def test_outputs_that_are_no_numbers_where_float_has_some_are_a_warning(
 ) -> None:
     result = bmcompiler.compile_module(beyond_halves(15000.0), target=chip, quantize=precision, data=data, check=1)
     (warning,) = result.warnings
-    assert "output 'y' holds NaN or infinity" in warning
+    assert "output 'y' holds NaN or infinity (first in layer '" in warning
+    assert chip != "bm1684x" or "'large" in warning
     assert "numbers in float" in warning
     assert "Remedy" in warning
     quiet = bmcompiler.compile_module(beyond_halves(1.0), target=chip, quantize=precision, data=data, check=1)
     assert not quiet.warnings
+
+
+def test_samples_keep_in_f32_what_f16_does_not_hold() -> None:
+    data = {"x": SAMPLES}
+    result = bmcompiler.compile_module(beyond_halves(15000.0), target="bm1684x", quantize="f16", data=data, check=1)
+    assert not result.warnings
+    assert result.accuracy is not None
+    assert result.accuracy.outputs[0].error < 1e-3
+
+
+@pytest.mark.parametrize("precision", ["f16", "int8"])
+def test_a_chip_of_16_bit_floats_is_compared_with_float_on_samples(precision: str) -> None:
+    data = {"x": SAMPLES}
+    result = bmcompiler.compile_module(beyond_halves(1.0), target="dv700", quantize=precision, data=data)
+    assert result.accuracy is not None
+    assert 0 < result.accuracy.outputs[0].error < 0.02
+
+
+def logarithm() -> Module:
+    b = Builder.new("net")
+    with b.at("log"):
+        found = b.log(b.input("x", TensorType((1, 4, 8, 8), "f32")))
+    b.function.set_outputs([found], ["y"])
+    return b.module
+
+
+@pytest.mark.parametrize(
+    ("chip", "precision"), [("dv700", "f16"), ("bm1684x", "f16"), ("bm1684x", "f32"), ("bm1684", "f32")]
+)
+def test_samples_that_float_makes_no_numbers_of_are_a_warning(chip: str, precision: str) -> None:
+    result = bmcompiler.compile_module(logarithm(), target=chip, quantize=precision, data={"x": SAMPLES}, check=1)
+    (warning,) = result.warnings
+    assert "output 'y' holds NaN or infinity (first in layer 'log')" in warning
+    assert "as in float. Remedy: check that the data are prepared as the network expects" in warning
+
+
+def test_reports_of_what_is_no_number_are_json_and_readable(tmp_path: Path) -> None:
+    data = {"x": SAMPLES}
+    result = bmcompiler.compile_module(beyond_halves(15000.0), target="dv700", quantize="f16", data=data, check="never")
+    result.report(tmp_path / "r.json")
+    found = json.loads((tmp_path / "r.json").read_text(), parse_constant=pytest.fail)
+    assert found["accuracy"]["outputs"][0]["error"] is None
+    assert "y no number from float" in summary(result, width=200)
 
 
 def test_what_is_no_number_in_float_either_is_no_warning() -> None:

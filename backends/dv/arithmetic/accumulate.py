@@ -86,7 +86,8 @@ def convolve(
         def columns(start: int) -> None:
             piece = patches[start : start + step]
             rows = piece.reshape(-1, kx * ky * c)
-            np.matmul(rows, table, out=result[start : start + step].reshape(-1, m))
+            with np.errstate(invalid="ignore"):  # infinities are the chip's answer; each thread has its own state
+                np.matmul(rows, table, out=result[start : start + step].reshape(-1, m))
 
         with one_blas_thread:
             in_parallel([partial(columns, start) for start in range(0, out.x, step)])

@@ -27,7 +27,7 @@ from bmcompiler.codegen.cpu_segment import encode_copy
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, borders
-from bmcompiler.errors import UnsupportedError
+from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ir import Operation, TensorType, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.target import GroupInfo, LayerRow
@@ -53,7 +53,13 @@ class Emitted:
 def emit_command(group: CommandPlan, build: DvBuild, where: str) -> Emitted:
     """Add the commands to the program."""
     nodes = group.nodes
-    command = replace(group.command(), runs=tuple(build.weighted(node.part) for node in nodes))
+    runs = []
+    for node in nodes:
+        try:
+            runs.append(build.weighted(node.part))
+        except BMError as error:
+            raise error.located(layer=node.name, kind=node.kind) from None
+    command = replace(group.command(), runs=tuple(runs))
     emitted = Emitted()
     addend = nodes[-1].part.addend
     for sample in range(nodes[0].samples):
