@@ -12,7 +12,9 @@ from typing import ParamSpec, TypeVar
 
 from bmcompiler import driver
 from bmcompiler.errors import UnknownOptionError
+from bmcompiler.files.kinds import MODEL, TEXT
 from bmcompiler.files.overwriting import refuse_overwriting
+from bmcompiler.files.store import check_output
 from bmcompiler.ir import Module
 from bmcompiler.options import ModuleOptions, Options, Path_
 from bmcompiler.result import Result
@@ -148,12 +150,15 @@ def compile_module(request: ModuleRequest) -> Result:
 
 
 def _keep_inputs(options: ModuleOptions, output: Path_ | None, *files: Path_ | None) -> None:
-    """Raise UsageError for an output that would take the place of an input."""
+    """Raise UsageError for an output that would take the place of an input or of another kind of file, OSError."""
     if output is None and options.save_ir is None:
         return
     given = (options.data, options.table, options.quant_table, options.images and options.images.path)
     inputs = [*files, *(each for each in given if isinstance(each, str | os.PathLike))]
     refuse_overwriting((output, options.save_ir), inputs)
+    for path, kind in ((output, MODEL), (options.save_ir, TEXT)):
+        if path is not None:
+            check_output(path, kind)
 
 
 def _saved(result: Result, output: Path_ | None) -> Result:

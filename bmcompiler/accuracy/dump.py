@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bmcompiler.accuracy.pairs import Pair, device_values, real_values
 from bmcompiler.accuracy.statistics import float_values
+from bmcompiler.files.kinds import ARRAYS
 from bmcompiler.files.store import atomic_output, file_name
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Value
@@ -38,5 +39,5 @@ def dump_layers(pair: Pair, steps: Iterable[Mapping[str, Array]], folder: Path) 
             kept[layer.name].append((real[layer.real], found[layer.compiled]))
     for number, layer in enumerate(pair.layers):
         floats, codes = (np.concatenate([np.atleast_1d(each[side]) for each in kept[layer.name]]) for side in (0, 1))
-        with atomic_output(folder / f"{number:03}.{file_name(layer.name)}.npz") as stream:
+        with atomic_output(folder / f"{number:03}.{file_name(layer.name)}.npz", ARRAYS) as stream:
             np.savez(stream, float=floats, device=real_values(codes, layer.compiled.type), codes=codes)

@@ -25,6 +25,7 @@ from bmcompiler.bmnet.prototypes import BMNET
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Library
 from bmcompiler.driver import compile_network
 from bmcompiler.errors import FileFormatError, UsageError
+from bmcompiler.files.kinds import BYTES, NETWORK
 from bmcompiler.files.prototxt import tensor_names, to_prototxt
 from bmcompiler.files.store import StrPath, atomic_output
 from bmcompiler.ir import Function
@@ -77,7 +78,7 @@ class Builder:
     def store_prototxt(self, dst: StrPath) -> None:
         """Write the optimised, quantized net as prototxt text, for reading (`bmcompiler.files.prototxt`)."""
         text = to_prototxt(self._built().module.main)
-        with _files(), atomic_output(dst, text=True) as stream:
+        with _files(), atomic_output(dst, NETWORK) as stream:
             stream.write(text)
 
     @BMNET.checked
@@ -154,7 +155,7 @@ class CaffeBuilder(Builder):
             self._result = compile_network(model, weights, options)
         with _files():
             if self.weight_bin is not None:
-                with atomic_output(self.weight_bin) as stream:
+                with atomic_output(self.weight_bin, BYTES) as stream:
                     stream.writelines(self._result.model.weight_sets)
             if self.out_ctable is not None:
                 save_table(table_of(self._result.module.main), self.out_ctable)

@@ -12,6 +12,7 @@ from typing import cast
 
 from bmcompiler.bmodel.model import BModel, Buffer
 from bmcompiler.errors import FileFormatError
+from bmcompiler.files.kinds import MODEL
 from bmcompiler.files.store import StrPath, atomic_output, map_file
 from bmcompiler.plugins.registry import failure_note, usable
 
@@ -83,8 +84,9 @@ def save(model: BModel, path: StrPath) -> None:
 
     Raises:
         FileFormatError: the model breaks a rule of its container (the reader would refuse the file).
+        UsageError: `path` holds something else than a model file.
         OSError: the file cannot be written.
     """
     parts = model.parts(file=path)
-    with atomic_output(path) as stream:
+    with atomic_output(path, MODEL) as stream:
         stream.writelines(parts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler import defaults
-from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
+from bmcompiler.cli.common import Number, Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, metric_option
 from bmcompiler.options import METHODS
 from bmcompiler.spelling import flag
@@ -52,7 +52,7 @@ them, the same that its commands compute.
 @click.option(
     "--max-error",
     metavar="PERCENT",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     default=2.0,
     show_default=True,
     help="What --suggest aims at.",
@@ -89,13 +89,14 @@ def cli(
     from bmcompiler.cli.inputs import one_source
     from bmcompiler.driver import parse_shapes
     from bmcompiler.errors import BMError, UsageError
+    from bmcompiler.files.kinds import PAGE, TABLE
     from bmcompiler.files.store import check_output
     from bmcompiler.options import Options
     from bmcompiler.target import find_target
 
-    for path in (suggest, html):
+    for path, kind in ((suggest, TABLE), (html, PAGE)):
         if path is not None:
-            check_output(path)
+            check_output(path, kind)
     one_source("--data", data, images)
     precisions = find_target(target).precisions
     options = Options(
@@ -119,8 +120,8 @@ def cli(
         if html is not None:
             from bmcompiler.files.store import atomic_output
 
-            with atomic_output(html, text=True) as stream:
-                stream.write(accuracy_page(found, model.stem, target))
+            with atomic_output(html, PAGE) as stream:
+                stream.write(accuracy_page(found, printable(model.stem), target))
             click.echo(f"wrote {html}")
         if suggest is not None:
             _suggest(found, model, weights, options, suggest, max_error / 100)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bmcompiler.cli.common import Output, command_line, printable, progress
+from bmcompiler.cli.common import Number, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
 from bmcompiler.cli.workers import worker_options
 from bmcompiler.options import METHODS
@@ -45,7 +45,7 @@ plain text, one tensor and threshold per line.
     help="How a threshold is chosen from the magnitudes seen.",
 )
 @click.option(
-    "--percentile", type=float, default=99.99, show_default=True, help="Share of values kept, for percentile."
+    "--percentile", type=Number(50, 100), default=99.99, show_default=True, help="Share of values kept, for percentile."
 )
 @click.option("--bins", type=int, default=2048, show_default=True, help="Histogram bins, a multiple of 128.")
 @click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
@@ -69,6 +69,7 @@ def cli(
     """Write the calibration table of MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir)."""
     from bmcompiler.driver import load_network, parse_shapes
     from bmcompiler.errors import BMError
+    from bmcompiler.files.kinds import TABLE
     from bmcompiler.files.store import check_output
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.advice import WARNING, data_notes
@@ -76,7 +77,7 @@ def cli(
     from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
     from bmcompiler.quant.table import save_table
 
-    check_output(output)
+    check_output(output, TABLE)
     source = open_inputs(one_source("--data", data, images), limit)
     calibrate = find_pass("calibrate")(method=method, percentile=percentile, bins=bins)  # type: ignore[call-arg]
     pipeline = Pipeline((find_pass("canonicalize")(), calibrate))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +21,7 @@ from bmcompiler.errors import BMError, UsageError
 from bmcompiler.spelling import in_shell
 from bmcompiler.text import Cell, format_table, printable
 
-__all__ = ["Cell", "Output", "command_line", "format_table", "printable", "progress", "run"]
+__all__ = ["Cell", "Number", "Output", "command_line", "format_table", "printable", "progress", "run"]
 
 T = TypeVar("T")
 STDIO = "-"
@@ -29,6 +30,17 @@ STDIO = "-"
 
 class Output(click.Path):
     """The type of options that name a file or folder to write; all other paths of a command are read."""
+
+
+class Number(click.FloatRange):
+    """A finite number in a range; click's own lets NaN through every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Raises click.BadParameter for NaN and infinity, too."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return found
 
 
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
@@ -60,6 +72,9 @@ def _keep_inputs(command: click.Command) -> None:
         from bmcompiler.files.overwriting import refuse_overwriting
 
         outputs = [value for name, value in given.items() if name in written]
+        for option in command.params:
+            if option.name in written and str(given[option.name]) == STDIO and option.default != STDIO:
+                raise UsageError(f"{option.opts[0]} - : only bmnet-opt writes to standard output", remedy="name a file")
         inputs = [path for name, value in given.items() if name not in written for path in _named_files(value)]
         refuse_overwriting((path for path in outputs if path is not None and str(path) != STDIO), inputs)
         return begin(**given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler import defaults
-from bmcompiler.cli.common import Output, command_line, printable, progress
+from bmcompiler.cli.common import Number, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, metric_option
 from bmcompiler.cli.plugin_option import list_plugins_option
 from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
@@ -69,7 +69,7 @@ class _TargetOption(click.Option):
 @click.option(
     "--max-error",
     metavar="PERCENT",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     help="How far an output channel may be from float in int8, at any cost [default: 2, if it takes at most a quarter "
     "more cycles, else 10, if it takes at most half more; and 99 % of decisions kept, if that is quicker than float].",
 )
@@ -77,7 +77,7 @@ class _TargetOption(click.Option):
 @click.option(
     "--max-cycles",
     metavar="FACTOR",
-    type=click.FloatRange(1),
+    type=Number(1),
     help="How many times the cycles of the cheapest int8 program accuracy may cost.",
 )
 @worker_options
@@ -149,6 +149,7 @@ def cli(
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
     from bmcompiler import bmodel
     from bmcompiler.driver import compile_network, parse_shapes
+    from bmcompiler.files.kinds import MODEL, TABLE, TEXT
     from bmcompiler.files.overwriting import refuse_overwriting
     from bmcompiler.files.store import check_output, file_name
     from bmcompiler.options import Options, as_check
@@ -168,9 +169,9 @@ def cli(
 
         profile = profile_for(target, timing_profile)
     if report is not None:
-        from bmcompiler.report import check_ending
+        from bmcompiler.report import check_report
 
-        check_ending(report)
+        check_report(report)
     options = Options(
         target=target,
         name=name,
@@ -201,9 +202,9 @@ def cli(
     table_to_write = quant_table if quant_table is not None and not quant_table.exists() else None
     first = output or Path(file_name(name or model.stem) + ".bmodel")
     refuse_overwriting([first, table_to_write], [model, weights, data, table])
-    for path in (first, save_ir, report, table_to_write):
+    for path, kind in ((first, MODEL), (save_ir, TEXT), (table_to_write, TABLE)):
         if path is not None:
-            check_output(path)
+            check_output(path, kind)
     with open_pool(workers, scheduler) as options.pool:
         result = compile_network(model, weights, options)
     path = output or Path(file_name(result.model.stages()[0].net) + ".bmodel")

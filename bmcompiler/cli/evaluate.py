@@ -74,6 +74,7 @@ def cli(
     from bmcompiler.evaluation.job import Evaluation, network_files
     from bmcompiler.evaluation.labels import load_labels
     from bmcompiler.evaluation.metrics import find_metric
+    from bmcompiler.files.kinds import JSON
     from bmcompiler.files.store import check_output, map_file
     from bmcompiler.inputs import open_inputs
     from bmcompiler.parallel import open_pool
@@ -84,7 +85,7 @@ def cli(
     if wanted.needs_float and network is None:
         raise UsageError(f"--metric {metric} compares with the float network: name it with --float")
     if report is not None:
-        check_output(report)
+        check_output(report, JSON)
     files = None
     if network is not None:
         given = None if shapes is None else parse_shapes(shapes)
@@ -105,7 +106,7 @@ def cli(
     if report is not None:
         from bmcompiler.files.store import atomic_output
 
-        with atomic_output(report, text=True) as stream:
+        with atomic_output(report, JSON) as stream:
             json.dump(_json(done), stream, indent=1)
         click.echo(f"wrote {report}")
 

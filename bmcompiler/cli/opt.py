@@ -49,6 +49,7 @@ def cli(file: str, *, pipeline: str, output: str, print_ir_after: str | None, ve
     The weights lie beside the text, as net.weights.npz beside net.mlir. Text without them works too: passes that need
     the numbers then leave constants alone.
     """
+    from bmcompiler.files.kinds import TEXT
     from bmcompiler.files.mlir import save_module
     from bmcompiler.files.store import check_output
     from bmcompiler.ir import verify_module
@@ -58,7 +59,7 @@ def cli(file: str, *, pipeline: str, output: str, print_ir_after: str | None, ve
     module, complete = _read(file)
     times: list[tuple[str, float]] = []
     if output != STDIO:
-        check_output(output)
+        check_output(output, TEXT)
     try:
         run_pipeline(
             module,
@@ -107,9 +108,10 @@ def _read(file: str) -> tuple[Module, bool]:
 
 
 def _write_text(module: Module, output: str) -> None:
+    from bmcompiler.files.kinds import TEXT
     from bmcompiler.files.store import atomic_output
 
-    with atomic_output(output, text=True) as stream:
+    with atomic_output(output, TEXT) as stream:
         stream.write(str(module))
 
 

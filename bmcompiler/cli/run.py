@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bmcompiler.analysis.profile import Analysis, Race
+    from bmcompiler.files.kinds import Kind
     from bmcompiler.inputs import ImageOptions, InputData
 
 _SHOWN_RACES = 10
@@ -90,6 +91,7 @@ def cli(
     """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
     from bmcompiler.analysis.timing_profile import profile_for
     from bmcompiler.errors import BMError, RuntimeUseError
+    from bmcompiler.files.kinds import ARRAYS, JSON
     from bmcompiler.inputs import open_inputs
 
     session = _session(model, device, net, fast)
@@ -110,7 +112,7 @@ def cli(
         steps = len(each)
         yield from progress(each, "running", len(each)) if len(each) > 1 else each
 
-    with _opened(output) as stream, _opened(trace, text=True) as trace_stream:
+    with _opened(output, ARRAYS) as stream, _opened(trace, JSON) as trace_stream:
         try:
             analysis = _analysis(session, inputs, profile) if timing or trace or check_races else None
             if analysis is not None and check_races:
@@ -210,14 +212,14 @@ def _refuse_races(races: Sequence[Race], model: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Path | None, *, text: bool = False) -> Iterator[IO[Any] | None]:
+def _opened(path: Path | None, kind: Kind) -> Iterator[IO[Any] | None]:
     """An output, opened before the work so that a path that cannot be written costs no run."""
     if path is None:
         yield None
         return
     from bmcompiler.files.store import atomic_output
 
-    with atomic_output(path, text=text) as stream:
+    with atomic_output(path, kind) as stream:
         yield stream
 
 

@@ -85,9 +85,10 @@ def dis(file: str, net: int | None, output: str | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
+    from bmcompiler.files.kinds import TEXT
     from bmcompiler.files.store import atomic_output
 
-    with atomic_output(output, text=True) as stream:
+    with atomic_output(output, TEXT) as stream:
         stream.write(text)
 
 
@@ -97,17 +98,16 @@ def dis(file: str, net: int | None, output: str | None) -> None:
 def extract(file: str, output: str) -> None:
     """Write every command buffer, weight set and description in FILE to a file of its own."""
     from bmcompiler.bmodel import load
+    from bmcompiler.files.kinds import BYTES
     from bmcompiler.files.overwriting import refuse_overwriting
-    from bmcompiler.files.store import make_folder
+    from bmcompiler.files.store import atomic_output, make_folder
 
     folder = Path(output)
     pieces = list(load(file).pieces())
     refuse_overwriting([folder / name for name, _ in pieces], [file])
     make_folder(folder)
     for name, data in pieces:
-        from bmcompiler.files.store import atomic_output
-
-        with atomic_output(folder / name) as stream:
+        with atomic_output(folder / name, BYTES) as stream:
             stream.write(data)
     click.echo(format_table(("file", "bytes"), ((str(folder / name), len(data)) for name, data in pieces)), nl=False)
 

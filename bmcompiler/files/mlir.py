@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bmcompiler.errors import FileFormatError, UsageError
+from bmcompiler.files.kinds import ARRAYS, TEXT
 from bmcompiler.files.store import atomic_output, check_output, read_text
 from bmcompiler.frontend import Frontend, Shapes, StrPath
 from bmcompiler.ir import Function, Module, Operation, Value, Weights, erase_dead, verify_module
@@ -31,9 +32,9 @@ def save_module(module: Module, path: StrPath) -> None:
     weights = Weights()
     for op in used:
         weights[op.attributes["key"]] = module.weights[op.attributes["key"]]
-    check_output(path)
+    check_output(path, TEXT)
     if weights:
-        with atomic_output(side_file(path)) as stream:
+        with atomic_output(side_file(path), ARRAYS) as stream:
             weights.save(stream)
     try:
         for op in used:
@@ -42,7 +43,7 @@ def save_module(module: Module, path: StrPath) -> None:
     finally:
         for op in used:
             op.attributes.pop("sha256", None)
-    with atomic_output(path, text=True) as stream:
+    with atomic_output(path, TEXT) as stream:
         stream.write(text)
 
 

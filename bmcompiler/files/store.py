@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bmcompiler.errors import FileFormatError, UsageError
+from bmcompiler.files.kinds import Kind, refuse_another_kind
 
 StrPath = str | os.PathLike[str]
 
@@ -72,15 +73,16 @@ _NO_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 @contextmanager
-def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
+def atomic_output(path: StrPath, kind: Kind) -> Iterator[IO[Any]]:
     """Stream to a temporary file beside `path` that takes its place when the block ends, and vanishes when it raises.
 
     A reader therefore never sees half a file, and an existing file survives a failed run.
 
     Raises:
+        UsageError: `path` holds something of another kind.
         OSError: the folder does not exist or cannot be written; `filename` is `path`.
     """
-    target = Path(path)
+    target, text = Path(path), kind.text
     if target.is_symlink() and not (target.exists() and not target.is_file()):
         target = target.resolve()  # the file behind a link is replaced, not the link
     if target.exists() and not target.is_file() and not target.is_dir():  # a device such as /dev/null must stay one
@@ -90,6 +92,7 @@ def atomic_output(path: StrPath, *, text: bool = False) -> Iterator[IO[Any]]:
         except OSError as error:
             raise _with_name(error, target) from None
         return
+    refuse_another_kind(target, kind)
     handle, temporary = _temporary(target)
     try:
         with open(handle, "w" if text else "wb", encoding="utf-8" if text else None) as stream:
@@ -113,9 +116,10 @@ def _with_name(error: OSError, target: Path) -> OSError:
     return error
 
 
-def check_output(path: StrPath) -> None:
-    """Raise the OSError that `atomic_output` would raise; for asking before long work. Leaves nothing behind."""
+def check_output(path: StrPath, kind: Kind) -> None:
+    """Raise the error that `atomic_output` would raise; for asking before long work. Leaves nothing behind."""
     target = Path(path)
+    refuse_another_kind(target, kind)
     if target.is_dir() or target.is_file() or not target.exists():
         handle, temporary = _temporary(target)
         os.close(handle)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmcompiler.errors import WrongProgramError
+from bmcompiler.files.kinds import ARRAYS, TEXT
 from bmcompiler.files.mlir import save_module
 from bmcompiler.files.store import atomic_output, make_folder
 from bmcompiler.version import version
@@ -30,11 +31,11 @@ def keep(error: WrongProgramError, target: str, level: int, folder: Path) -> Non
 
     make_folder(folder)
     save_module(part.module, folder / IR)
-    with atomic_output(folder / SAMPLE) as stream:
+    with atomic_output(folder / SAMPLE, ARRAYS) as stream:
         np.savez(stream, **dict(part.inputs))  # type: ignore[arg-type]
     if part.model is not None:
         bmodel.save(part.model, folder / PROGRAM)
-    with atomic_output(folder / README, text=True) as stream:
+    with atomic_output(folder / README, TEXT) as stream:
         stream.write(_readme(error, part, target, level))
     error.remedy = f"report it, with the folder {folder}; {README} there says how to run it again"
 

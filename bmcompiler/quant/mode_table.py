@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bmcompiler.errors import FileFormatError
+from bmcompiler.files.kinds import TABLE
 from bmcompiler.files.store import StrPath, atomic_output, read_text
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import MODES
@@ -59,7 +60,7 @@ def save_modes(path: StrPath, rows: Iterable[Row]) -> None:
     ]
     widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(4)]
     lines = ("  ".join([*map(str.ljust, cell[:4], widths), cell[4]]).rstrip() for cell in cells)
-    with atomic_output(path) as file:
+    with atomic_output(path, TABLE) as file:
         file.write((_HEADER + "".join(f"{line}\n" for line in lines)).encode())
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmcompiler.errors import CalibrationError
+from bmcompiler.files.kinds import TABLE
 from bmcompiler.files.store import StrPath, atomic_output, check_regular
 
 _LEAST, _LARGEST = 2.0**-126, 2.0**127
@@ -169,7 +170,7 @@ def save_table(table: CalibrationTable, path: StrPath) -> None:
         data = table_message.to_binary(table) if suffix == ".pb2" else table_message.to_text(table).encode()
     else:
         data = _to_lines(table).encode()
-    with atomic_output(path) as stream:
+    with atomic_output(path, TABLE) as stream:
         stream.write(data)
 
 

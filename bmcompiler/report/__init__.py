@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from bmcompiler.errors import UsageError
-from bmcompiler.files.store import StrPath, atomic_output
+from bmcompiler.files.kinds import JSON, PAGE, TEXT
+from bmcompiler.files.store import StrPath, atomic_output, check_output
 from bmcompiler.report.data import report_data
 from bmcompiler.report.text import csv_text, json_text
 from bmcompiler.result import Result
 
-__all__ = ["check_ending", "report_csv", "report_data", "report_html", "report_json", "write_report"]
+__all__ = ["check_report", "report_csv", "report_data", "report_html", "report_json", "write_report"]
 
 
 def report_json(result: Result, profile: Any = None) -> str:
@@ -31,11 +32,16 @@ def report_html(result: Result, profile: Any = None) -> str:
     return page(report_data(result, profile))
 
 
-_RENDERERS = {".json": report_json, ".html": report_html, ".csv": report_csv}
+_RENDERERS = {".json": (report_json, JSON), ".html": (report_html, PAGE), ".csv": (report_csv, TEXT)}
 
 
-def check_ending(path: StrPath) -> None:
-    """Raise UsageError for names that no kind of report has."""
+def check_report(path: StrPath) -> None:
+    """To be asked before long work: raises UsageError for names that no kind of report has, and what writing raises."""
+    _check_ending(path)
+    check_output(path, _RENDERERS[Path(path).suffix.lower()][1])
+
+
+def _check_ending(path: StrPath) -> None:
     if Path(path).suffix.lower() not in _RENDERERS:
         raise UsageError(f"a report must end in .html, .json or .csv, got '{path}'")
 
@@ -50,7 +56,8 @@ def write_report(result: Result, path: StrPath, profile: Any = None) -> None:
         UsageError: another ending.
         OSError: the file cannot be written; an existing one stays as it was.
     """
-    check_ending(path)
-    text = _RENDERERS[Path(path).suffix.lower()](result, profile)
-    with atomic_output(path, text=True) as stream:
+    _check_ending(path)
+    render, kind = _RENDERERS[Path(path).suffix.lower()]
+    text = render(result, profile)
+    with atomic_output(path, kind) as stream:
         stream.write(text)

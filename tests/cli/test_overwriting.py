@@ -139,3 +139,100 @@ def test_every_path_that_a_command_writes_is_declared_as_an_output() -> None:
         for command in _commands(module.cli):
             for each in command.params:
                 assert (each.name in named) == isinstance(each.type, cli.Output), (command.name, each.name)
+
+
+NET = "net.prototxt w.caffemodel"
+OTHERS = (
+    (compile.cli, f"{NET} --target bm1684 --check never -o FILE", "model file"),
+    (compile.cli, f"{NET} --target bm1684 --check never -o x.bmodel --save-ir FILE", "text"),
+    (compile.cli, f"{NET} --target bm1684 --check never -o x.bmodel --report FILE.html", "HTML page"),
+    (compile.cli, f"{NET} --target bm1684 --check never -o x.bmodel --report FILE.json", "JSON file"),
+    (calibrate.cli, f"{NET} --data data.npz -o FILE", "table"),
+    (accuracy.cli, f"{NET} --target bm1880 --data data.npz --html FILE", "HTML page"),
+    (accuracy.cli, f"{NET} --target bm1880 --data data.npz --suggest FILE", "table"),
+    (run.cli, "a.bmodel --input data.npz -o FILE", r"file of arrays (.npz)"),
+    (run.cli, "a.bmodel --input data.npz --trace FILE", "JSON file"),
+    (evaluate.cli, "a.bmodel --data data.npz --labels labels.npz -o FILE", "JSON file"),
+    (opt.cli, "net.mlir --pipeline canonicalize -o FILE", "text"),
+    (tool.cli, "static a.bmodel -o FILE", "model file"),
+    (tool.cli, "dis a.bmodel -o FILE", "text"),
+)
+CONTENTS = {
+    "onnx": b"\x08\x08\x12\x07pytorch:\xc8\x01\n\x04Conv",
+    "raw": np.arange(1, 300, dtype=np.float32).tobytes(),  # external data of a network
+    "jpeg": b"\xff\xd8\xff\xe0\x00\x10JFIF\x00",
+    "prototxt": b'name: "net"\nlayer {\n  name: "a"\n}\n',
+    "python": b"import torch\n\ndef f(x):\n    return x\n",
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+@pytest.mark.parametrize(("command", "words", "kind"), OTHERS, ids=[words for _, words, _ in OTHERS])
+def test_a_file_of_another_kind_is_not_replaced(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], content: bytes, command: Command,
+    words: str, kind: str,
+) -> None:  # fmt: skip
+    given = words.replace("FILE", "other.dat").split()
+    name = next(word for word in given if word.startswith("other.dat"))
+    monkeypatch.chdir(made)
+    (made / name).write_bytes(content)
+    try:
+        assert cli.run(command, "bmnet", given) == 2
+        assert f"{name}: holds something else than a {kind}, which would be lost" in capsys.readouterr().err
+        assert (made / name).read_bytes() == content
+    finally:
+        (made / name).unlink()
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+def test_programs_do_not_replace_it_either(made: Path, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(content)
+    net = (made / "net.prototxt", made / "w.caffemodel")
+    result = bmcompiler.compile(*net, target="bm1684", check="never")
+    with pytest.raises(UsageError, match="holds something else than a model file"):
+        result.save(path)
+    with pytest.raises(UsageError, match="holds something else than a model file"):
+        bmcompiler.compile_module(result.source(), target="bm1684", output=path)
+    assert path.read_bytes() == content
+    path.write_bytes(b"")  # what tempfile makes
+    result.save(path)
+    result.save(path)
+
+
+DASHED = [row[:2] for row in OTHERS if row[0] is not opt.cli and "FILE." not in row[1]]
+
+
+@pytest.mark.parametrize(("command", "words"), DASHED, ids=[words for _, words in DASHED])
+def test_no_file_is_called_dash(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: Command, words: str
+) -> None:
+    monkeypatch.chdir(made)
+    assert cli.run(command, "bmnet", words.replace("FILE", "-").split()) == 2
+    assert "only bmnet-opt writes to standard output. Remedy: name a file" in capsys.readouterr().err
+    assert not (made / "-").exists()
+
+
+def test_what_a_command_wrote_is_replaced_when_it_runs_again(made: Path, tmp_path: Path) -> None:
+    net = [str(made / "net.prototxt"), str(made / "w.caffemodel")]
+    data = str(tmp_path / "real.npz")
+    np.savez(data, data=np.linspace(0, 1, 2 * 28 * 28, dtype=np.float32).reshape(2, 1, 28, 28))
+    for target in ("bm1684", "bm1880", "bm1684x", "dv700"):
+        kept = ["-o", f"{tmp_path}/{target}.bmodel", "--save-ir", f"{tmp_path}/{target}.mlir"]
+        for report in ("html", "json", "csv"):
+            samples = ["--data", data] if target == "bm1880" else []
+            given = [
+                *net,
+                "--target",
+                target,
+                *samples,
+                "--check",
+                "never",
+                *kept,
+                "--report",
+                f"{tmp_path}/r.{report}",
+            ]
+            assert [cli.run(compile.cli, "bmnet", given) for _ in range(2)] == [0, 0]
+    for table in ("t.table", "t.pb2", "t.prototxt"):
+        given = [*net, "--data", data, "-o", str(tmp_path / table)]
+        assert [cli.run(calibrate.cli, "bmnet", given) for _ in range(2)] == [0, 0]

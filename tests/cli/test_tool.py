@@ -22,6 +22,7 @@ from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.cli.common import format_table, printable, progress, run
 from bmcompiler.cli.tool import cli
 from bmcompiler.errors import FileFormatError, UsageError
+from bmcompiler.files.kinds import BYTES, TEXT
 from bmcompiler.files.store import atomic_output
 from bmcompiler.plugins import registry
 
@@ -204,11 +205,11 @@ def test_output_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old")
     os.chmod(path, 0o640)
-    with pytest.raises(KeyError), atomic_output(path) as stream:
+    with pytest.raises(KeyError), atomic_output(path, BYTES) as stream:
         stream.write(b"half")
         raise KeyError
     assert path.read_text() == "old"
-    with atomic_output(path, text=True) as stream:
+    with atomic_output(path, TEXT) as stream:
         stream.write("new")
     assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [path]
@@ -217,14 +218,14 @@ def test_output_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
     with (
         pytest.raises(FileNotFoundError, match="the folder does not exist") as caught,
-        atomic_output(tmp_path / "a" / "b"),
+        atomic_output(tmp_path / "a" / "b", BYTES),
     ):
         pass
     assert caught.value.filename == str(tmp_path / "a" / "b")
 
 
 def test_a_device_stays_a_device() -> None:
-    with atomic_output(os.devnull) as stream:
+    with atomic_output(os.devnull, BYTES) as stream:
         stream.write(b"x")
     assert not Path(os.devnull).is_file()
 
