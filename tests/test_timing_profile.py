@@ -39,6 +39,11 @@ def test_without_settings_the_chip_has_its_own() -> None:
     assert profile_for("nochip", []) is None and parameters("nochip") == {}
 
 
+def test_a_parameter_is_given_once() -> None:
+    with pytest.raises(UsageError, match="clock_hz is given twice"):
+        profile_for("bm1684", ["clock_hz=5e8,clock_hz=6e8"])
+
+
 def test_later_settings_win(tmp_path: Path) -> None:
     file = tmp_path / "slow.json"
     file.write_text('{"ddr_burst": 16, "gdma_start": 7}')
@@ -70,6 +75,7 @@ def test_wrong_settings_are_named(text: str, message: str) -> None:
     ("content", "message"),
     [
         ("{", "is not JSON"),
+        ('{"clock_hz": 5e8, "clock_hz": 6e8}', "'clock_hz' is given twice"),
         ("[1]", "must hold one JSON object"),
         ('{"clock_hz": true}', "clock_hz must be a number, got True"),
         ('{"clock_hz": [1]}', "clock_hz must be a number"),

@@ -130,13 +130,24 @@ def _pairs(text: str) -> dict[str, object]:
         key, mark, value = pair.partition("=")
         if not (mark and key.strip() and value.strip()):
             raise UsageError(f"{spelled(OPTION)} takes a JSON file or KEY=VALUE,KEY=VALUE, got {text!r}")
+        if key.strip() in found:
+            raise UsageError(f"{spelled(OPTION)}: {key.strip()} is given twice", remedy="give it once")
         found[key.strip()] = value.strip()
+    return found
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """What a JSON object holds. Raises ValueError for a key that it holds twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} is given twice")
     return found
 
 
 def _file(name: str, named: Iterable[str]) -> dict[str, object]:
     try:
-        values = json.loads(read_text(name))
+        values = json.loads(read_text(name), object_pairs_hook=_once)
     except OSError as error:
         raise UsageError(
             f"the timing profile {name!r} cannot be read: {error.strerror or error}",

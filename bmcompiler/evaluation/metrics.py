@@ -44,7 +44,7 @@ class Metric:
         if self.name in _TOP:
             assert labels is not None, "the command asked for labels"
             return {self.name: _among_best(_scores(outputs, self.name), labels, _TOP[self.name])}
-        return _checked(self.name, find_function(self.name)(outputs, labels), len(next(iter(outputs.values()))))
+        return _checked(self.name, _asked(self.name, outputs, labels), len(next(iter(outputs.values()))))
 
     def score(self, values: Mapping[str, Sequence[float]]) -> float:
         """One number for all samples; sums are exact, so that no order of samples changes it."""
@@ -88,8 +88,10 @@ def find_function(name: str) -> Callable[..., Any]:
         sys.path.insert(0, os.getcwd())
     try:
         found: Callable[..., Any] = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"metric '{name}' cannot be loaded: {error}", remedy="check the names") from None
+    except Exception as error:  # a module of the user's may raise anything
+        raise UsageError(
+            f"metric '{name}' cannot be loaded: {type(error).__name__}: {error}", remedy="check the names"
+        ) from None
     return found
 
 
@@ -120,6 +122,27 @@ def _cosines(found: Array, wanted: Array) -> list[float]:
     products, sizes = (a * b).sum(axis=1), np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     both_zero = ~a.any(axis=1) & ~b.any(axis=1)
     return np.where(both_zero, 1.0, products / np.where(sizes > 0, sizes, 1.0)).tolist()
+
+
+def _asked(name: str, outputs: Outputs, labels: Array | None) -> Any:
+    """What a user's function gives. Raises RuntimeUseError where it raises, with the first sample."""
+    own = find_function(name)
+    try:
+        return own(outputs, labels)
+    except Exception as error:  # whatever a function of the user's raises
+        failed = next((n for n in range(len(next(iter(outputs.values())))) if _raises(own, outputs, labels, n)), None)
+        where = "all samples of a piece" if failed is None else f"sample {failed} of a piece"
+        raise RuntimeUseError(
+            f"metric '{name}' raised {type(error).__name__} for {where}: {error}", remedy="correct the function"
+        ) from error
+
+
+def _raises(own: Callable[..., Any], outputs: Outputs, labels: Array | None, n: int) -> bool:
+    try:
+        own({key: array[n : n + 1] for key, array in outputs.items()}, None if labels is None else labels[n : n + 1])
+    except Exception:  # that it does is the answer
+        return True
+    return False
 
 
 def _checked(name: str, given: Any, samples: int) -> Values:

@@ -233,8 +233,35 @@ def test_cosine_and_own_metrics(lenet: Path, digits: dict[str, np.ndarray], tmp_
 
 
 @pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "    if (labels == 7).any(): raise ValueError('a seven')",
+            "raised ValueError for sample 3 of a piece: a seven",
+        ),
+        ("    if len(labels) > 1: raise KeyError('more')", "raised KeyError for all samples of a piece: 'more'"),
+        ("    return", "must return"),
+        ("    pass\nraise OSError('not found')", "cannot be loaded: OSError: not found"),
+    ],
+)
+def test_what_a_metric_of_the_users_raises_is_a_sentence(
+    body: str, message: str, lenet: Path, digits: dict[str, np.ndarray], tmp_path: Path, monkeypatch: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    module = f"raising_{abs(hash(body))}"
+    (tmp_path / f"{module}.py").write_text(f"def bad(outputs, labels):\n{body}\n")
+    np.savez("x.npz", data=digits["test"][:5])
+    np.save("y.npy", np.array([1, 2, 3, 7, 7]))
+    arguments = [str(lenet), "--data", "x.npz", "--labels", "y.npy", "--metric", f"{module}:bad"]
+    assert run(cli, "bmnet-eval", arguments) != 0
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--metric", "./own.py:f"], "cannot be loaded"),
         (["--metric", "top1"], "needs --labels"),
         (["--metric", "cosine"], "name it with --float"),
         (["--metric", "nonsense"], "is no metric"),
