@@ -24,7 +24,7 @@ from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError,
 from bmcompiler.finite_weights import need_finite_weights
 from bmcompiler.frontend import Frontend
 from bmcompiler.ir import Module, copy_module, verify_module
-from bmcompiler.ir.keys import GROUP, SLICES
+from bmcompiler.ir.keys import GROUP, SLICES, STATED_NAMES
 from bmcompiler.ops import need_tensor_ops
 from bmcompiler.options import Judged, ModuleOptions, Options, Path_, Shapes
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
@@ -263,6 +263,12 @@ def _lowered(
     except BMError as error:
         raise error.located(file=file) from None
     verify_module(module)
+    dropped = len(module.main.attributes.get(STATED_NAMES, ()))
+    if dropped and not any(each.name == "calibrate" for each in pipeline):
+        ctx.notes.append(
+            f"the model states integers for {dropped} tensors (QuantizeLinear); they are left out, it is computed in "
+            f"float. {spelled('quantize', 'int8')} keeps them"
+        )
     return module
 
 

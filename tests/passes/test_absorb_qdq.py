@@ -106,3 +106,13 @@ def test_pairs_with_different_scales_and_scales_per_channel_stay() -> None:
     before = str(module)
     assert not AbsorbQdq().run(module, PassContext()).modified
     assert str(module) == before and not stated(module.main)
+
+
+@pytest.mark.parametrize(("chip", "precision"), [("bm1684", "f32"), ("bm1684x", "f16"), ("dv700", "f16")])
+def test_floats_say_that_the_integers_of_the_model_are_left_out(tmp_path: Path, chip: str, precision: str) -> None:
+    onnx.save(qdq_model(0.05, np.int8(0)), tmp_path / "net.onnx")
+    result = compile_model(tmp_path / "net.onnx", target=chip, quantize=precision)
+    said = 'they are left out, it is computed in float. quantize="int8" keeps them'
+    assert any(said in note for note in result.notes)
+    kept = compile_model(tmp_path / "net.onnx", target="bm1684", quantize="int8")
+    assert not any("left out" in note for note in kept.notes)
