@@ -19,6 +19,7 @@ from bmcompiler.ir import Module
 from bmcompiler.options import ModuleOptions, Options, Path_
 from bmcompiler.result import Result
 from bmcompiler.spelling import flag
+from bmcompiler.told import Told, arguments, told
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,17 +55,17 @@ load_network = _suggesting(driver.load_network)
 class ModuleRequest(ModuleOptions):
     """The arguments of `compile_module`: a module, the options, and the model file to write."""
 
-    module: Module = field(kw_only=False)
-    output: Path_ | None = None
+    module: Module = field(kw_only=False, metadata={"told": Told("The network, which stays as it is.")})
+    output: Path_ | None = told(None, "Model file to write; `Result.save` does it later.")
 
 
 @dataclass(kw_only=True)
 class FileRequest(Options):
     """The arguments of `compile`: a network's file, or two, the options, and the model file to write."""
 
-    model: Path_ = field(kw_only=False)
-    weights: Path_ | None = field(default=None, kw_only=False)
-    output: Path_ | None = None
+    model: Path_ = field(kw_only=False, metadata={"told": Told(".onnx, .prototxt or .mlir file.")})
+    weights: Path_ | None = field(default=None, kw_only=False, metadata={"told": Told("The .caffemodel, if any.")})
+    output: Path_ | None = told(None, "Model file to write; `Result.save` does it later.")
 
 
 def _called_as(request: Callable[P, Request]) -> Callable[[Callable[[Request], Result]], Callable[P, Result]]:
@@ -77,6 +78,7 @@ def _called_as(request: Callable[P, Request]) -> Callable[[Callable[[Request], R
             return function(request(*args, **kwargs))
 
         update_wrapper(call, function)
+        call.__doc__ = str(function.__doc__).replace("{arguments}", f"Args:\n{arguments(request)}")
         vars(call).update(__signature__=signature.replace(return_annotation="Result"))
         del vars(call)["__wrapped__"]
         return call
@@ -89,42 +91,7 @@ def _called_as(request: Callable[P, Request]) -> Callable[[Callable[[Request], R
 def compile(request: FileRequest) -> Result:
     """Compile a network for a chip.
 
-    Args:
-        model: .onnx, .prototxt or .mlir file.
-        weights: the .caffemodel of a .prototxt.
-        output: model file to write; `Result.save` does it later.
-        target: name of the chip.
-        quantize: "f32", "f16", "bf16" or "int8", as far as the chip has it; None for the chip's own.
-        data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name,
-            samples on axis 0.
-        images: images as calibration samples, in place of `data`.
-        limit: how many of the samples are used, the first ones; None for all.
-        table: calibration table file, in place of samples.
-        method: how thresholds are chosen; None for the chip's own.
-        quant_table: file that says how each layer computes in int8; written where there is none.
-        io_dtype: "float" (the same as "f32") or "int8" inputs and outputs of an int8 net, None for the chip's own.
-        max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
-        max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
-        metric: what outputs decide, which an int8 net is judged by: "auto" (told from structure and values), the name
-            of a kind (docs/accuracy.md), "norm" for nothing, or a function (outputs, float outputs) -> (kept, of), also
-            as "module:function".
-        opt: 0 serial commands, 1 transfers overlap, 2 all.
-        name: name of the net, None for that in the file.
-        shapes: one shape per input; or several such lists, for a model with a program per list.
-        outputs: tensors or layers that become the outputs, None for the net's own.
-        pipeline: pass pipeline in place of the chip's.
-        print_ir_after: name of a pass after which the IR goes to `log`, or "all".
-        verify_each: verify the IR after every pass.
-        save_ir: file for the final IR (.mlir, weights beside it).
-        timing_profile: parameters of the timing model that plans are made by
-            (`bmcompiler.analysis.timing_profile.profile_for`), None for the chip's own.
-        check: "auto", "never", "always" or a number of samples: prove the program before it is written, on the
-            simulator against `evaluate`, bit for bit; "auto" where that takes little of the compilation.
-        keep_bad: folder for the smallest part of a network whose program was found wrong: IR, weights, sample.
-        log: receives printed IR.
-        progress: wraps long loops.
-        pool: who computes what calibration and the choice of modes need per sample (`bmcompiler.parallel.open_pool`),
-            None for this process; the result does not depend on it.
+    {arguments}
 
     Raises:
         UnknownOptionError: a misspelt argument (a TypeError, too).
@@ -139,7 +106,9 @@ def compile(request: FileRequest) -> Result:
 @_suggesting
 @_called_as(ModuleRequest)
 def compile_module(request: ModuleRequest) -> Result:
-    """Compile a module, which stays as it is; arguments mean what they mean for `compile`.
+    """Compile a module, which stays as it is.
+
+    {arguments}
 
     Raises:
         VerifyError: a module that breaks a rule of the IR.

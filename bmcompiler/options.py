@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
 from bmcompiler import defaults
 from bmcompiler.errors import UsageError
 from bmcompiler.spelling import spelled
+from bmcompiler.told import Told, all_told, documented, told
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bmcompiler.inputs import ImageOptions
     from bmcompiler.parallel import Pool
 
 Path_ = str | os.PathLike[str]
+Numbers = float | Sequence[float]
 Shapes = Sequence[Sequence[int]]
 """One shape per network input, in the net's input order."""
 Method = Literal["kl", "max", "percentile", "mse"]
@@ -34,7 +36,6 @@ _T = TypeVar("_T")
 METHODS: tuple[Method, ...] = get_args(Method)
 IO_TYPES: tuple[IoType, ...] = get_args(IoType)
 LEVELS: tuple[Level, ...] = get_args(Level)
-_CHOICES: dict[str, tuple[str | int, ...]] = {"opt": LEVELS, "method": METHODS, "io_dtype": IO_TYPES}
 
 
 def as_level(value: int) -> Level:
@@ -65,90 +66,181 @@ class Progress(Protocol):
         """`total` is the number of items."""
 
 
-@dataclass(kw_only=True)
-class ModuleOptions:
-    """What the compilation of a module can be told; see `bmnet-compile --help` for the same in words.
+_FREE = "the chip's own"
 
-    Attributes:
-        target: name of the chip.
-        quantize: precision, one of the target's `precisions`; None for its own.
-        data: calibration samples, real values: an .npz or .npy file, a folder of them, or arrays by input name, samples
-            on axis 0.
-        images: images as calibration samples, in place of data.
-        limit: how many of the samples are used, the first ones; None for all.
-        table: calibration table file, in place of data.
-        method: calibration method, None for the pipeline's own.
-        opt: 0 serial commands, 1 transfers overlap, 2 all.
-        pipeline: pass pipeline in place of the target's.
-        quant_table: quantization table (`quant.mode_table`) that says how layers compute; written where there is none.
-        io_dtype: "float" (the same as "f32") or "int8" inputs and outputs of an int8 net, None for the target's own.
-        max_error: percent that the worst group of output channels of an int8 net may be from float, whatever it costs.
-        max_cycles: how many times the cycles of the cheapest int8 program may be spent on accuracy.
-        metric: what outputs decide, as `evaluation.decisions` takes it: "auto" is told from structure and values.
-        timing_profile: parameters of the timing model (`analysis.timing_profile.profile_for`) that plans are made by,
-            None for the chip's own; of chips whose planner has such parameters.
-        print_ir_after: name of a pass after which the IR goes to `log`, or "all".
-        verify_each: verify the IR after every pass.
-        save_ir: file for the final IR (.mlir, weights beside it).
-        check: whether every program is proven before it is written: run on the simulator and by `evaluate` on one
-            sample, or on so many; bits must be equal. "auto": where that takes little of the compilation.
-        keep_bad: folder for what reproduces a program that was found wrong, without the rest of the network.
-        log: receives printed IR.
-        progress: wraps long loops, see `Progress`.
-        pool: computes what calibration and the choice of modes do per sample (`parallel.open_pool`), None for this
-            process; the result does not depend on it.
+
+@documented
+@dataclass(frozen=True)
+class ImageOptions:
+    """How image files become input values: value = (pixel - mean) * scale per channel, pixels 0..255.
+
+    The picture is scaled to `resize` (the input's size by default), then the middle of the input's size is cut out:
+    `resize=(256, 256), keep_aspect=True` on a 224x224 input is the usual preparation of classification nets. Scaling
+    is bilinear over all source pixels (no aliasing), by Pillow. The orientation noted by cameras is applied.
     """
 
-    target: str = defaults.TARGET
-    quantize: str | None = None
-    data: Path_ | Mapping[str, np.ndarray] | None = None
-    images: ImageOptions | None = None
-    limit: int | None = None
-    table: Path_ | None = None
-    method: Method | None = None
-    opt: Level = 2
-    pipeline: str | None = None
-    quant_table: Path_ | None = None
-    io_dtype: IoType | None = None
-    max_error: float | None = None
-    max_cycles: float | None = None
-    metric: Judged = "auto"
-    print_ir_after: str | None = None
-    verify_each: bool = False
-    save_ir: Path_ | None = None
-    timing_profile: object = None
-    check: Check = "auto"
-    keep_bad: Path_ | None = None
-    log: Callable[[str], None] = print
-    progress: Progress | None = None
-    pool: Pool | None = None
+    path: Path_ = field(metadata={"told": Told("Image file, or folder searched with its subfolders, in name order.")})
+    mean: Numbers = told(0.0, "Subtracted from pixels; a number, or one per channel.", metavar="M|M,M,M", unset="0")
+    scale: Numbers | None = told(None, "Factor after that, likewise.", metavar="S|S,S,S", unset="1")
+    std: Numbers | None = told(None, "Divisor in place of {scale}, likewise.", metavar="S|S,S,S")
+    channel_order: str = told(
+        "rgb",
+        "Order of the channels, and of the numbers above; bgr for most nets of Caffe and OpenCV. Inputs with one "
+        "channel get gray.",
+        choices=("rgb", "bgr"),
+        unset="rgb",
+    )
+    resize: tuple[int, int] | None = told(
+        None,
+        "Height and width that pictures are scaled to, before the middle is cut out.",
+        metavar="HxW|to-input",
+        unset="the input's",
+    )
+    keep_aspect: bool = told(False, "Scale both axes alike to cover that size, and cut off what sticks out.")
+    layout: str = told(
+        "auto",
+        "Of the input; auto looks where its 1 or 3 channels are.",
+        choices=("auto", "nchw", "nhwc"),
+        unset="auto",
+    )
+
+    def __post_init__(self) -> None:
+        for each in all_told(ImageOptions):
+            each.check(getattr(self, each.name))
+        if self.scale is not None and self.std is not None:
+            raise UsageError("scale and std say the same thing", remedy="give one of them: scale = 1 / std")
+        if self.resize is not None and not all(type(n) is int and 1 <= n <= 1 << 14 for n in self.resize):
+            raise UsageError(f"resize must be two sizes from 1 to {1 << 14}, got {self.resize}")
+        for what, numbers in (("mean", self.mean), ("scale", self.scale), ("std", self.std)):
+            _check_numbers(what, numbers)
+
+
+def numbers_of(numbers: Numbers) -> list[float]:
+    """One number, or those of the channels."""
+    return [float(numbers)] if isinstance(numbers, int | float) else [float(n) for n in numbers]
+
+
+def _check_numbers(what: str, numbers: Numbers | None) -> None:
+    if numbers is None:
+        return
+    found = numbers_of(numbers)
+    if not found or not all(math.isfinite(n) and abs(n) < 1e30 for n in found):
+        raise UsageError(f"{what} must be one number or one per channel, got {numbers}")
+    if what != "mean" and not all(abs(n) > 1e-30 for n in found):
+        raise UsageError(f"{what} must not be 0")
+
+
+@documented
+@dataclass(kw_only=True)
+class ModuleOptions:
+    """What the compilation of a module can be told."""
+
+    target: str = told(defaults.TARGET, "Chip to compile for.", metavar="CHIP")
+    quantize: str | None = told(None, "Precision, as far as the chip has it.", choices=defaults.PRECISIONS, unset=_FREE)
+    data: Path_ | Mapping[str, np.ndarray] | None = told(
+        None,
+        "Samples, values as the net was trained on: .npz, .npy, or a folder of them.",
+        python="Or arrays by input name, samples on axis 0.",
+    )
+    images: ImageOptions | None = told(None, "Images as samples, in place of {data}.")
+    limit: int | None = told(
+        None, "Only the first N samples, in the order of the file or of file names.", metavar="N", least=1, unset="all"
+    )
+    table: Path_ | None = told(None, "Calibration table, in place of {data}.")
+    method: Method | None = told(
+        None, "How a threshold is chosen from the magnitudes of samples.", choices=METHODS, unset=_FREE
+    )
+    opt: Level = told(2, "0: serial commands; 1: transfers overlap; 2: all.", choices=LEVELS)
+    pipeline: str | None = told(
+        None, "Passes to run, in place of the chip's; on the command line, help lists and explains them."
+    )
+    quant_table: Path_ | None = told(
+        None, "How each layer computes in int8: read where the file exists, else written.", metavar="FILE"
+    )
+    io_dtype: IoType | None = told(
+        None,
+        "Inputs and outputs of an int8 net (targets with real scales); f32 is the same as float.",
+        choices=IO_TYPES,
+        unset="float",
+    )
+    max_error: float | None = told(
+        None,
+        "How far the worst group of output channels may be from float in int8, at any cost.",
+        metavar="PERCENT",
+        above=0,
+        unset="2, if it takes at most a quarter more cycles, else 10, if it takes at most half more; and 99 % of "
+        "decisions kept, if that is quicker than float",
+    )
+    metric: Judged = told(
+        "auto",
+        "What outputs decide: classes, scores, heat, boxes, detections, embedding, norm (nothing), or module:function "
+        "(outputs, float outputs) -> (kept, of).",
+        python="Or such a function.",
+        metavar="KIND",
+        unset="told from structure and values",
+    )
+    max_cycles: float | None = told(
+        None,
+        "How many times the cycles of the cheapest int8 program accuracy may cost.",
+        metavar="FACTOR",
+        least=1,
+    )
+    print_ir_after: str | None = told(
+        None, "Print the IR after a pass, to stderr.", python="That is, hand it to `log`.", metavar="PASS|all"
+    )
+    verify_each: bool = told(False, "Verify the IR after every pass.")
+    save_ir: Path_ | None = told(None, "Write the final IR (.mlir, weights beside it).", written=True)
+    timing_profile: object = told(
+        None,
+        "Another timing model, by name, or parameters for it as JSON or pairs; 'help' lists them.",
+        python="What `analysis.timing_profile.profile_for` gives for such words.",
+        metavar="NAME|FILE.json|KEY=VALUE,...",
+    )
+    check: Check = told(
+        "auto",
+        "Prove the program before it is written: run it on one sample, or N, in the simulator and by what the network "
+        "means; every bit must be equal. auto: where that takes under a fifth of the compilation, or 2 s (int8: 10 s).",
+        metavar="auto|never|always|N",
+    )
+    keep_bad: Path_ | None = told(
+        None,
+        "Where a check fails, keep the layer's IR, weights, inputs and program in this folder, to reproduce it without "
+        "the net.",
+        metavar="DIR",
+        written=True,
+    )
+    log: Callable[[str], None] = told(print, "Receives printed IR.")
+    progress: Progress | None = told(None, "Wraps long loops, see `Progress`.")
+    pool: Pool | None = told(
+        None,
+        "Computes what calibration and the choice of modes do per sample (`parallel.open_pool`); the result does not "
+        "depend on it.",
+        unset="this process",
+    )
 
     def __post_init__(self) -> None:
         """Raise UsageError for values that no target takes."""
-        for name, known in _CHOICES.items():
-            value = getattr(self, name)
-            if value is not None and value not in known:
-                raise UsageError(
-                    f"{spelled(name)} must be {', '.join(map(str, known[:-1]))} or {known[-1]}, got {value!r}"
-                )
+        for each in all_told(type(self)):
+            each.check(getattr(self, each.name))
         self.check = as_check(self.check)
         if self.io_dtype == "f32":  # one word in model files
             self.io_dtype = "float"
 
 
+@documented
 @dataclass(kw_only=True)
 class Options(ModuleOptions):
-    """What a compilation of files can be told: how they are read, and the rest.
+    """What a compilation of files can be told: how they are read, and the rest."""
 
-    Attributes:
-        name: name of the net, None for that in the file.
-        shapes: one shape per input; or several such lists, for a model with a program per list.
-        outputs: names of the tensors or layers that become the outputs, None for the net's own.
-    """
-
-    name: str | None = None
-    shapes: Shapes | Sequence[Shapes] = ()
-    outputs: Sequence[str] | None = None
+    name: str | None = told(None, "Name of the net in the model file.", unset="that in the file")
+    shapes: Shapes | Sequence[Shapes] = told(
+        (),
+        "Shapes of the inputs in their order, all in one list: [[1,3,224,224]].",
+        python="Or several such lists, for a program each.",
+    )
+    outputs: Sequence[str] | None = told(
+        None, "Cut the net at these tensors or layers; they become its outputs.", metavar="A,B", unset="the net's own"
+    )
 
     @property
     def programs(self) -> Sequence[Shapes | None]:

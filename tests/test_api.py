@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +16,15 @@ import numpy as np
 import pytest
 
 import bmcompiler
+from bmcompiler.api import FileRequest, ModuleRequest
 from bmcompiler.bmodel import load
 from bmcompiler.cli.compile import cli
 from bmcompiler.errors import BMError, RuntimeUseError, UnknownOptionError, UsageError
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
-from bmcompiler.options import ModuleOptions, Options
+from bmcompiler.options import ImageOptions, ModuleOptions, Options
 from bmcompiler.runtime import Session
+from bmcompiler.told import all_told
 
 SAMPLES = np.random.default_rng(1).standard_normal((32, 4, 8, 8)).astype(np.float32)
 
@@ -48,6 +51,30 @@ def test_a_misspelt_argument_is_answered_with_the_right_one() -> None:
         bmcompiler.compile("net.onnx", calibration_table="t")  # type: ignore[call-arg]
     with pytest.raises(UnknownOptionError, match="choose from module, target, quantize"):
         bmcompiler.compile_module(network(), zzz=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("options", [ImageOptions, Options, FileRequest, ModuleRequest])
+def test_every_option_is_told(options: type) -> None:
+    known = {each.name for each in fields(options)}
+    assert {each.name for each in all_told(options)} == known
+    for each in all_told(options):
+        assert each.text.endswith("."), each.name
+        assert set(re.findall(r"{(\w+)}", each.text)) <= known, each.name
+
+
+@pytest.mark.parametrize("call", [ImageOptions, ModuleOptions, Options, bmcompiler.compile, bmcompiler.compile_module])
+def test_docstrings_say_every_option(call: Callable[..., object]) -> None:
+    told = inspect.getdoc(call) or ""
+    for name in inspect.signature(call).parameters:
+        inherited = call is Options and name in inspect.signature(ModuleOptions).parameters
+        assert re.search(rf"^    {name}: \S", told, re.MULTILINE) or inherited, name
+
+
+@pytest.mark.parametrize("number", [0, -1, float("nan"), float("inf"), "much"])
+@pytest.mark.parametrize("name", ["limit", "max_cycles", "max_error"])
+def test_numbers_are_in_their_range(name: str, number: object) -> None:
+    with pytest.raises(UsageError, match=rf"^{name} must be a finite number,? (1 or more|above 0), got {number!r}"):
+        Options(**{name: number})  # type: ignore[arg-type]
 
 
 def test_values_that_no_chip_takes_are_refused() -> None:

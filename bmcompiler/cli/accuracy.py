@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler import defaults
 from bmcompiler.cli.common import Number, Output, command_line, format_table, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, metric_option
-from bmcompiler.options import METHODS
-from bmcompiler.spelling import flag
+from bmcompiler.cli.inputs import FORMULA
+from bmcompiler.cli.options import options
 from bmcompiler.text import percent
 
 if TYPE_CHECKING:
     from bmcompiler.accuracy.study import Study
-    from bmcompiler.inputs import ImageOptions
-    from bmcompiler.options import Method
 
 _EPILOG = f"""
 \b
@@ -37,16 +33,13 @@ them, the same that its commands compute.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
-@click.option("--target", required=True, metavar="CHIP", help="Chip to compile for.")
-@click.option("--data", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
-@image_options
-@limit_option
-@click.option("--quantize", type=click.Choice(defaults.PRECISIONS), help="Precision [default: int8].")
-@click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
-@click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
-@click.option(flag("table"), "table", type=click.Path(path_type=Path), help="Thresholds instead of measured.")
-@click.option(flag("method"), "method", type=click.Choice(METHODS))
-@click.option("--quant-table", type=click.Path(path_type=Path, exists=True), help="How each layer computes.")
+@options(
+    *("target", "data", "images", "limit", "quantize", "shapes", "outputs", "table", "method", "quant_table"),
+    "metric",
+    target={"required": True, "default": None},
+    quantize={"help": "Precision  [default: int8]"},
+    quant_table={"type": click.Path(path_type=Path, exists=True)},
+)
 @click.option("--samples", type=click.IntRange(1), default=8, show_default=True, help="Samples that are compared.")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Layers in the printed table.")
 @click.option(
@@ -57,7 +50,6 @@ them, the same that its commands compute.
     show_default=True,
     help="What --suggest aims at.",
 )
-@metric_option
 @click.option("--suggest", metavar="TABLE", type=Output(path_type=Path), help="Write a quantization table.")
 @click.option("--dump-layers", metavar="DIR", type=Output(path_type=Path), help="Write every layer's values, .npz.")
 @click.option("--html", metavar="FILE.html", type=Output(path_type=Path), help="Write a page with pictures.")
@@ -65,29 +57,18 @@ def cli(
     *,
     model: Path,
     weights: Path | None,
-    target: str,
-    data: Path | None,
-    images: ImageOptions | None,
-    limit: int | None,
-    quantize: str | None,
-    shapes: str | None,
-    outputs: str | None,
-    table: Path | None,
-    method: Method | None,
-    quant_table: Path | None,
     samples: int,
     top: int,
     max_error: float,
-    metric: str,
     suggest: Path | None,
     dump_layers: Path | None,
     html: Path | None,
+    **given: Any,
 ) -> None:
     """Compare MODEL in float with what CHIP computes, layer by layer, and name the culprits."""
     from bmcompiler.accuracy.page import accuracy_page
     from bmcompiler.accuracy.study import study
     from bmcompiler.cli.inputs import one_source
-    from bmcompiler.driver import parse_shapes
     from bmcompiler.errors import BMError, UsageError
     from bmcompiler.files.kinds import PAGE, TABLE
     from bmcompiler.files.store import check_output
@@ -97,34 +78,22 @@ def cli(
     for path, kind in ((suggest, TABLE), (html, PAGE)):
         if path is not None:
             check_output(path, kind)
-    one_source("--data", data, images)
-    precisions = find_target(target).precisions
-    options = Options(
-        target=target,
-        quantize=quantize or ("int8" if "int8" in precisions else None),
-        data=data,
-        images=images,
-        limit=limit,
-        shapes=() if shapes is None else (parse_shapes(shapes),),
-        outputs=None if outputs is None else outputs.split(","),
-        table=table,
-        method=method,
-        quant_table=quant_table,
-        metric=metric,
-    )
-    if suggest is not None and not _has_tables(options):
-        raise UsageError(f"{target} takes no quantization table", remedy="leave out --suggest")
+    request = Options(**given)
+    one_source("--data", given["data"], request.images)
+    request.quantize = request.quantize or ("int8" if "int8" in find_target(request.target).precisions else None)
+    if suggest is not None and not _has_tables(request):
+        raise UsageError(f"{request.target} takes no quantization table", remedy="leave out --suggest")
     try:
-        found = study(model, weights, options, samples=samples, dump=dump_layers, progress=progress)
+        found = study(model, weights, request, samples=samples, dump=dump_layers, progress=progress)
         click.echo(_text(found, top), nl=False)
         if html is not None:
             from bmcompiler.files.store import atomic_output
 
             with atomic_output(html, PAGE) as stream:
-                stream.write(accuracy_page(found, printable(model.stem), target))
+                stream.write(accuracy_page(found, printable(model.stem), request.target))
             click.echo(f"wrote {html}")
         if suggest is not None:
-            _suggest(found, model, weights, options, suggest, max_error / 100)
+            _suggest(found, model, weights, request, suggest, max_error / 100)
     except BMError as error:
         raise error.located(file=model) from None
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import Number, Output, command_line, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
+from bmcompiler.cli.inputs import FORMULA, one_source
+from bmcompiler.cli.options import options
 from bmcompiler.cli.workers import worker_options
-from bmcompiler.options import METHODS
 
 if TYPE_CHECKING:
-    from bmcompiler.inputs import ImageOptions
+    from bmcompiler.options import ImageOptions, Shapes
 
 _EPILOG = f"""
 \b
@@ -31,25 +31,14 @@ plain text, one tensor and threshold per line.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
-@click.option("--data", metavar="PATH", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
-@image_options
-@limit_option
+@options("data", "images", "limit")
 @click.option("-o", "--output", required=True, metavar="TABLE", type=Output(path_type=Path), help="Table to write.")
-@click.option(
-    "--method",
-    "--calibration-method",
-    "method",
-    type=click.Choice(METHODS),
-    default="kl",
-    show_default=True,
-    help="How a threshold is chosen from the magnitudes seen.",
-)
+@options("method", method={"flags": ("--method", "--calibration-method"), "default": "kl", "show_default": True})
 @click.option(
     "--percentile", type=Number(50, 100), default=99.99, show_default=True, help="Share of values kept, for percentile."
 )
 @click.option("--bins", type=int, default=2048, show_default=True, help="Histogram bins, a multiple of 128.")
-@click.option("--shapes", help='Input shapes, "[[1,3,224,224]]", where the model leaves them open.')
-@click.option("--outputs", metavar="A,B", help="Cut the net at these tensors; they become its outputs.")
+@options("shapes", "outputs")
 @worker_options
 def cli(
     model: Path,
@@ -61,13 +50,13 @@ def cli(
     method: str,
     percentile: float,
     bins: int,
-    shapes: str | None,
-    outputs: str | None,
+    shapes: Shapes | None,
+    outputs: list[str] | None,
     workers: int,
     scheduler: str | None,
 ) -> None:
     """Write the calibration table of MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir)."""
-    from bmcompiler.driver import load_network, parse_shapes
+    from bmcompiler.driver import load_network
     from bmcompiler.errors import BMError
     from bmcompiler.files.kinds import TABLE
     from bmcompiler.files.store import check_output
@@ -84,8 +73,8 @@ def cli(
     module = load_network(
         model,
         weights,
-        shapes=None if shapes is None else parse_shapes(shapes),
-        outputs=None if outputs is None else outputs.split(","),
+        shapes=shapes,
+        outputs=outputs,
     )
     notes = data_notes(module, source)
     for warning in (note for note in notes if note.startswith(WARNING)):

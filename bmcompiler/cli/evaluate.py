@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
+from bmcompiler.cli.inputs import FORMULA, one_source
+from bmcompiler.cli.options import options
 from bmcompiler.cli.workers import worker_options
 
 if TYPE_CHECKING:
     from bmcompiler.evaluation.dataset import Evaluated
-    from bmcompiler.inputs import ImageOptions
+    from bmcompiler.options import ImageOptions, Shapes
 
 _EPILOG = f"""
 \b
@@ -32,9 +33,7 @@ sums, makes the score, else it is the mean of the first name.
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
-@click.option("--data", metavar="PATH", type=click.Path(path_type=Path), help="Samples: .npz, .npy or a folder.")
-@image_options
-@limit_option
+@options("data", "images", "limit")
 @click.option("--labels", metavar="LABELS", help="What is right for each sample.")
 @click.option("--metric", default="top1", show_default=True, help="top1, top5, cosine, decisions, or module:function.")
 @click.option("--output", "chosen", metavar="NAME", default="", help="The output that counts, of several.")
@@ -42,7 +41,7 @@ sums, makes the score, else it is the mean of the first name.
     "--float", "network", metavar="NET", type=click.Path(path_type=Path), help="Float network to measure beside."
 )
 @click.option("--weights", metavar="FILE", type=click.Path(path_type=Path), help="Its caffemodel.")
-@click.option("--shapes", help='Its input shapes, "[[1,3,224,224]]", where it leaves them open.')
+@options("shapes", shapes={"help": 'Its input shapes, "[[1,3,224,224]]", where it leaves them open.'})
 @worker_options
 @click.option("--part", type=click.IntRange(1), default=32, show_default=True, help="Samples per piece of work.")
 @click.option("--resume", metavar="FILE", type=click.Path(path_type=Path), help="Go on from FILE; written as it goes.")
@@ -59,7 +58,7 @@ def cli(
     chosen: str,
     network: Path | None,
     weights: Path | None,
-    shapes: str | None,
+    shapes: Shapes | None,
     workers: int,
     scheduler: str | None,
     part: int,
@@ -68,7 +67,7 @@ def cli(
     report: Path | None,
 ) -> None:
     """Run BMODEL over a data set and print how well it does."""
-    from bmcompiler.driver import load_network, parse_shapes
+    from bmcompiler.driver import load_network
     from bmcompiler.errors import UsageError
     from bmcompiler.evaluation.dataset import evaluate
     from bmcompiler.evaluation.job import Evaluation, network_files
@@ -88,8 +87,7 @@ def cli(
         check_output(report, JSON)
     files = None
     if network is not None:
-        given = None if shapes is None else parse_shapes(shapes)
-        files = network_files(load_network(network, weights, shapes=given))
+        files = network_files(load_network(network, weights, shapes=shapes))
     task = Evaluation(bytes(map_file(model)), wanted, files, chosen, fast)
     session = task.state().session
     names = [info.name for info in session.outputs]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bmcompiler.cli.common import STDIO, Output, command_line, format_table
+from bmcompiler.cli.options import options
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir.keys import WEIGHT
 
@@ -37,8 +38,7 @@ def _list_passes(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.argument("file", type=click.Path())
 @click.option("--pipeline", required=True, help='Passes to run, for example "fold-constants,canonicalize{rounds=2}".')
 @click.option("-o", "--output", default=STDIO, type=Output(), help="Result, weights beside it; - for text on stdout.")
-@click.option("--print-ir-after", metavar="PASS|all", help="Print the IR after this pass (or all) on stderr.")
-@click.option("--verify-each", is_flag=True, help="Verify the IR after every pass.")
+@options("print_ir_after", "verify_each")
 @click.option("--timing", is_flag=True, help="Print the time of every pass on stderr.")
 @click.option(
     "--list-passes", is_flag=True, is_eager=True, expose_value=False, callback=_list_passes, help="List passes."

@@ -13,15 +13,17 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
-from bmcompiler.cli.inputs import FORMULA, image_options, limit_option, one_source
-from bmcompiler.cli.timing_option import list_parameters, timing_profile_option
+from bmcompiler.cli.inputs import FORMULA, one_source
+from bmcompiler.cli.options import options
+from bmcompiler.cli.timing_option import list_parameters
 
 if TYPE_CHECKING:
     import numpy as np
 
     from bmcompiler.analysis.profile import Analysis, Race
     from bmcompiler.files.kinds import Kind
-    from bmcompiler.inputs import ImageOptions, InputData
+    from bmcompiler.inputs import InputData
+    from bmcompiler.options import ImageOptions
 
 _SHOWN_RACES = 10
 _MOST_CLASSES = 10_000
@@ -46,13 +48,12 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
-@image_options
-@limit_option
+@options("images", "limit")
 @click.option("-o", "--output", metavar="OUT.npz", type=Output(path_type=Path), help="Where the outputs go.")
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
 @click.option("--trace", metavar="FILE.json", type=Output(path_type=Path), help="Write a timeline (Chrome trace).")
-@timing_profile_option
+@options("timing_profile")
 @click.option("--check-races", is_flag=True, help="Prove first that the wait ids order all commands that need it.")
 @click.option(
     "--compare",

@@ -1,15 +1,8 @@
-"""The option that gives other parameters to a timing model."""
+"""What `--timing-profile help` prints."""
 
 from __future__ import annotations
 
 import click
-
-timing_profile_option = click.option(
-    "--timing-profile",
-    multiple=True,
-    metavar="NAME|FILE.json|KEY=VALUE,...",
-    help="Another timing model, by name, or parameters for it as JSON or pairs; 'help' lists them.",
-)
 
 
 def list_parameters(target: str) -> None:

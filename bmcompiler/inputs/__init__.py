@@ -14,9 +14,10 @@ import os
 
 from bmcompiler.errors import UsageError
 from bmcompiler.inputs.files import FileSource, FolderSource
-from bmcompiler.inputs.images import ImageOptions, ImageSource
+from bmcompiler.inputs.images import ImageSource
 from bmcompiler.inputs.limit import LimitedSource, checked_limit
 from bmcompiler.inputs.source import Array, Data, InputData, Named, Samples, Source
+from bmcompiler.options import ImageOptions
 
 __all__ = ["Array", "Data", "ImageOptions", "InputData", "Named", "Samples", "Source", "open_inputs"]
 

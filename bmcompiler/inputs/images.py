@@ -5,10 +5,8 @@ value = (pixel - mean[c]) * scale[c], pixels 0..255, c counting channels in `cha
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,61 +16,19 @@ from bmcompiler.errors import CalibrationError, UnsupportedError, UsageError
 from bmcompiler.inputs.decode import SUFFIXES, load_pillow, pixels
 from bmcompiler.inputs.files import counted
 from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
+from bmcompiler.options import ImageOptions, Numbers, numbers_of
 from bmcompiler.spelling import spelled
 
-LAYOUTS = ("auto", "nchw", "nhwc")
-ORDERS = ("rgb", "bgr")
 _CHANNELS = (1, 3)
-Numbers = float | Sequence[float]
 
 
-@dataclass(frozen=True)
-class ImageOptions:
-    """How image files become input values.
-
-    The picture is scaled to `resize` (the input's size by default), then the middle of the input's size is cut out:
-    `resize=(256, 256), keep_aspect=True` on a 224x224 input is the usual preparation of classification nets. Scaling
-    is bilinear over all source pixels (no aliasing), by Pillow. The orientation noted by cameras is applied.
-
-    Attributes:
-        path: folder, searched with its subfolders in the order of the names, or one image file.
-        mean: subtracted from pixels 0..255; one number, or one per channel in `channel_order`.
-        scale: factor after that, likewise. None: 1.
-        std: divisor in place of `scale`, likewise.
-        channel_order: "rgb", or "bgr" for nets trained with OpenCV or Caffe; nets with one channel see gray.
-        resize: (height, width), at least the input's; None: the input's.
-        keep_aspect: scale both axes alike so that the picture covers `resize`; what sticks out is cut off.
-        layout: of the input; "auto" looks where its 1 or 3 channels are.
-    """
-
-    path: str | os.PathLike[str]
-    mean: Numbers = 0.0
-    scale: Numbers | None = None
-    std: Numbers | None = None
-    channel_order: str = "rgb"
-    resize: tuple[int, int] | None = None
-    keep_aspect: bool = False
-    layout: str = "auto"
-
-    def __post_init__(self) -> None:
-        if self.channel_order not in ORDERS:
-            raise UsageError(f"channel order must be {' or '.join(ORDERS)}, got '{self.channel_order}'")
-        if self.layout not in LAYOUTS:
-            raise UsageError(f"layout must be {', '.join(LAYOUTS)}, got '{self.layout}'")
-        if self.scale is not None and self.std is not None:
-            raise UsageError("scale and std say the same thing", remedy="give one of them: scale = 1 / std")
-        if self.resize is not None and not all(type(n) is int and 1 <= n <= 1 << 14 for n in self.resize):
-            raise UsageError(f"resize must be two sizes from 1 to {1 << 14}, got {self.resize}")
-        for what, numbers in (("mean", self.mean), ("scale", self.scale), ("std", self.std)):
-            _check_numbers(what, numbers)
-
-    def factors(self, channels: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(mean, scale), one number per channel. Raises UsageError when there are too many or too few."""
-        scale = 1.0 if self.scale is None else self.scale
-        mean, factor = _per_channel("mean", self.mean, channels), _per_channel("scale", scale, channels)
-        if self.std is not None:
-            factor = 1.0 / _per_channel("std", self.std, channels)
-        return mean.astype(np.float32), factor.astype(np.float32)
+def _factors(options: ImageOptions, channels: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(mean, scale), one number per channel. Raises UsageError when there are too many or too few."""
+    scale = 1.0 if options.scale is None else options.scale
+    mean, factor = _per_channel("mean", options.mean, channels), _per_channel("scale", scale, channels)
+    if options.std is not None:
+        factor = 1.0 / _per_channel("std", options.std, channels)
+    return mean.astype(np.float32), factor.astype(np.float32)
 
 
 class ImageSource(Source):
@@ -105,7 +61,7 @@ class ImageSamples(Samples):
         self.layout = _layout(options.layout, wanted)
         height, width, channels = (wanted.shape[a] for a in ((2, 3, 1) if self.layout == "nchw" else (1, 2, 3)))
         self.size, self.channels = (height, width), channels
-        self.mean, self.scale = options.factors(channels)
+        self.mean, self.scale = _factors(options, channels)
         self.resize = options.resize or self.size
         if self.resize[0] < height or self.resize[1] < width:
             raise UsageError(
@@ -179,22 +135,8 @@ def _layout(wanted: str, given: Named) -> str:
     raise UnsupportedError(f"input '{given.name}' {list(shape)} {reason}", remedy=remedy)
 
 
-def _numbers(numbers: Numbers) -> list[float]:
-    return [float(numbers)] if isinstance(numbers, int | float) else [float(n) for n in numbers]
-
-
-def _check_numbers(what: str, numbers: Numbers | None) -> None:
-    if numbers is None:
-        return
-    found = _numbers(numbers)
-    if not found or not all(math.isfinite(n) and abs(n) < 1e30 for n in found):
-        raise UsageError(f"{what} must be one number or one per channel, got {numbers}")
-    if what != "mean" and not all(abs(n) > 1e-30 for n in found):
-        raise UsageError(f"{what} must not be 0")
-
-
 def _per_channel(what: str, numbers: Numbers, channels: int) -> NDArray[np.float64]:
-    found = _numbers(numbers)
+    found = numbers_of(numbers)
     if len(found) not in (1, channels):
         raise UsageError(
             f"{what} has {len(found)} numbers, the network's input {channels} channel{'' if channels == 1 else 's'}"

@@ -1,0 +1,133 @@
+"""Options of the commands, made of what `bmcompiler.options` tells about them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+from bmcompiler.cli.common import Number, Output
+from bmcompiler.errors import UsageError
+from bmcompiler.options import ImageOptions, Options, as_check
+from bmcompiler.spelling import flag, in_shell, spelled
+from bmcompiler.told import Told, all_told
+
+F = TypeVar("F", bound=Callable[..., Any])
+_TOLD = {each.name: each for each in all_told(Options)}
+_IMAGES = [replace(each, default=None) for each in all_told(ImageOptions)]
+
+
+def options(*names: str, **changes: dict[str, Any]) -> Callable[[F], F]:
+    """Give a command these options, in this order; `changes` are what `click.option` takes, and `flags`, by name.
+
+    The command gets them as values that `Options` takes.
+    """
+
+    def decorate(command: F) -> F:
+        added = _with_images(command) if "images" in names else command
+        for name in reversed(names):
+            for each in reversed(_IMAGES) if name == "images" else [_TOLD[name]]:
+                added = _option(each, dict(changes.get(name, {})))(added)
+        return added
+
+    return decorate
+
+
+def _option(each: Told, changes: dict[str, Any]) -> Callable[[F], F]:
+    """What makes an option of a declaration."""
+    with in_shell():
+        text = each.sentence(python=False)
+    given: dict[str, Any] = {"metavar": each.metavar, "callback": _checked(each), "default": each.default or None}
+    given["help"] = f"{text}  [default: {each.unset}]" if each.unset and "default" not in changes else text
+    given["show_default"] = not each.unset and each.type != "bool"
+    name = "images" if each.name == "path" else each.name
+    flags = changes.pop("flags", (flag(name),))
+    given |= _kind(each) | changes
+    if given.get("required"):  # with a default click takes it as given
+        del given["default"]
+    return click.option(*flags, name, **given)
+
+
+def _with_images(command: F) -> F:
+    """A command whose options of images come together, as `images`: an `ImageOptions` or None."""
+
+    @functools.wraps(command)
+    def collected(*, images: Path | None, **given: Any) -> Any:
+        details = {each.name: given.pop(each.name) for each in _IMAGES[1:]}
+        details = {name: value for name, value in details.items() if value is not None}
+        if images is None and details:
+            raise UsageError(f"{spelled(next(iter(details)))} is about images, but there is no {spelled('images')}")
+        return command(images=None if images is None else ImageOptions(images, **details), **given)
+
+    return cast(F, collected)
+
+
+def _kind(each: Told) -> dict[str, Any]:
+    """What a value is, by the type of the field."""
+    first = each.type.split(" | ")[0]
+    if first == "bool":
+        return {"is_flag": True, "metavar": None}
+    if first == "Path_":
+        kind = Output if each.written else click.Path
+        return {"type": kind(path_type=Path, dir_okay=each.metavar != "FILE", file_okay=each.metavar != "DIR")}
+    if first == "object":  # parameters in several words
+        return {"multiple": True, "default": ()}
+    if each.choices and isinstance(each.choices[0], str):
+        return {"type": click.Choice(each.choices)}
+    if first == "float":
+        return {"type": Number(each.least if each.above is None else each.above, min_open=each.above is not None)}
+    if first == "int":
+        return {"type": click.IntRange(each.least)}
+    return {"type": int if first == "Level" else str}
+
+
+def _checked(each: Told) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    read = _READERS.get(each.type.split(" | ")[0])
+
+    def check(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+        value = value if read is None or value is None else read(value)
+        each.check(value)
+        return value
+
+    return check
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is no number and no list of numbers like 104,117,123") from None
+
+
+def _size(text: str) -> tuple[int, int] | None:
+    if text == "to-input":
+        return None
+    found = re.fullmatch(r"([0-9]{1,6})x([0-9]{1,6})", text)
+    if found is None:
+        raise click.BadParameter(f"'{text}' is not like 256x256 (height x width), and not to-input")
+    return int(found[1]), int(found[2])
+
+
+def _shapes(given: str | tuple[str, ...]) -> list[Any]:
+    from bmcompiler.driver import parse_shapes
+
+    return parse_shapes(given) if isinstance(given, str) else list(map(parse_shapes, given))
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "Check": as_check,
+    "Numbers": _numbers,
+    "Sequence[str]": _parts,
+    "Shapes": _shapes,
+    "tuple[int, int]": _size,
+}
+"""What makes values of words, by the type of the field."""
