@@ -102,7 +102,7 @@ def test_a_right_kernel_passes_and_its_error_is_measured() -> None:
 
 def test_a_wrong_kernel_is_told_where_it_differs_first() -> None:
     said = (
-        r"^bm1880, --opt 0, seed 0: tensor 'y0' differs first at n = 0, c = 0, h = 0, w = 0: "
+        r"^bm1880, opt=0, seed 0: tensor 'y0' differs first at n = 0, c = 0, h = 0, w = 0: "
         r"expected (-?)(\d+), got -?\2; \d+ of 990 values differ$"
     )
     with custom_layers.tensor_insts([Negates]), pytest.raises(testing.CheckError, match=said):
@@ -111,7 +111,7 @@ def test_a_wrong_kernel_is_told_where_it_differs_first() -> None:
 
 @pytest.mark.usefixtures("races_allowed")
 def test_commands_that_race_are_found() -> None:
-    said = r"bm1880, --opt 2: \d+ races, the first: command .* are not ordered"
+    said = r"bm1880, opt=2: \d+ races, the first: command .* are not ordered"
     with custom_layers.tensor_insts([Races]), pytest.raises(testing.CheckError, match=said):
         testing.check_op(half, [(1, 3, 5, 33)], target="bm1880", levels=[2])
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = {name for name, cls in load_all().items() if cls.__module__.startswith("bmcompiler.")}
 CLASSES = {cls.__name__ for name, cls in load_all().items() if name in NAMES}
 ALLOWED = {
+    "bmcompiler/evaluation/decisions.py": "what outputs end in and are moved by, which tells what they decide",
     "passes/simplify/formulas.py": "arithmetic that is read back as formulas, a case per op",
     "passes/simplify/fold_batch_norm.py": "the four ops that become factor and offset, each in its way",
     "bmcompiler/inputs/advice.py": "what is cheap to run on samples before a batch norm, a matter of judgement",
