@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
+from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError, WrongProgramError
 from bmcompiler.inputs.source import Data
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Value
+from bmcompiler.ir.copying import copy_module
 from bmcompiler.numeric.sampled import ONE_IN, sampled_sums
 from bmcompiler.options import Check
 from bmcompiler.plugins.registry import PluginError, entry_points, lookup
@@ -206,12 +207,37 @@ def prove_file(session: Any, module: Module, data: Data | None, raw: bool) -> bo
         session: the file on its device. module: as `--save-ir` writes it. raw: the data are what the device holds.
 
     Raises:
-        WrongProgramError: they differ. RuntimeUseError: the file has no program of such inputs.
+        WrongProgramError: they differ. RuntimeUseError: the file has no program of such inputs, or differs and is not
+            what the IR compiles to.
     """
     target, level = find_target(session.model.target), _level_of(session.model.producer)
     samples, of_data = samples_of(module.main, data, 1, raw)
-    compare_or_raise(session.model, module, target, level, samples[0], session)
+    try:
+        compare_or_raise(session.model, module, target, level, samples[0], session)
+    except WrongProgramError:
+        if _compiles_to(module, target, level, session.model):
+            raise
+        raise RuntimeUseError(
+            f"this IR does not compile to the program of the file on the {target.name}: it is of another compilation "
+            f"(chip, network, {spelled('opt')}, timing profile or version)",
+            remedy=f"give the IR that {spelled('save_ir')} wrote when the file was made",
+        ) from None
     return of_data
+
+
+def _compiles_to(module: Module, target: Target, level: int, model: BModel) -> bool:
+    """Whether IR compiles to a program of the model, with its weights."""
+
+    def commands(of: BModel) -> str:
+        lines: list[str] = target.disassemble(of).splitlines()
+        return "\n".join(line for line in lines if not line.startswith("#"))
+
+    try:
+        own: BModel = target.compile([copy_module(module)], level).model
+    except BMError:
+        return False
+    weights, known = ({bytes(each) for each in of.weight_sets} for of in (own, model))
+    return weights <= known and commands(own) in commands(model)
 
 
 def _level_of(producer: str) -> int:

@@ -237,7 +237,12 @@ def test_a_file_is_asked_with_its_ir(tmp_path: Path, capsys: pytest.CaptureFixtu
     words = [net, "--target", "bm1684", "--shapes", "[[2,4,8,8]]", "-o", str(other), "--quiet"]
     assert run(compile_command, "bmnet-compile", words) == 0
     assert run(run_command, "bmnet-run", [str(other), "--check", str(ir)]) == 1
-    assert "elements of 'y' differ" in capsys.readouterr().err
+    assert "this IR does not compile to the program of the file" in capsys.readouterr().err
+    words[2] = "bm1684x"
+    assert run(compile_command, "bmnet-compile", words) == 0
+    assert run(run_command, "bmnet-run", [str(other), "--check", str(ir)]) == 1
+    said = capsys.readouterr().err
+    assert "another compilation (chip, network, --opt, timing profile or version). Remedy: give the IR" in said
 
 
 @pytest.mark.parametrize("target", ["bm1684", "bm1684x", "dv700"])
