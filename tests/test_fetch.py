@@ -71,6 +71,32 @@ def test_failures_are_one_sentence_and_leave_nothing(name: str, part: str, fetch
     assert not list(tmp_path.iterdir())
 
 
+def test_what_was_not_fetched_is_named_and_the_rest_is_there(
+    fetch: ModuleType,
+    downloads: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = fetch.Package("gone==1.0", "0" * 64)
+    lost = tuple(fetch.Item(gone, name, "0" * 64, name) for name in ("one.onnx", "two.onnx"))
+    monkeypatch.setattr(fetch, "ITEMS", {"lost": lost, **fetch.ITEMS})
+    placed = fetch.download
+
+    def download(package: object, folder: Path) -> Path:
+        if package is gone:
+            downloads.append("gone")
+            raise fetch.FetchError("pip could not download gone==1.0: no such release")
+        return placed(package, folder)
+
+    monkeypatch.setattr(fetch, "download", download)
+    monkeypatch.setattr(fetch.fetch, "__defaults__", (None, tmp_path))
+    assert fetch.main(["lost", "thing"]) == 1
+    said = capsys.readouterr().err
+    assert "not fetched: one.onnx, two.onnx. pip could not download gone==1.0: no such release" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["thing.bin"] and downloads.count("gone") == 1
+
+
 def test_every_item_is_pinned(fetch: ModuleType) -> None:
     for items in fetch.ITEMS.values():
         for item in items:
