@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bmcompiler.errors import UsageError
+from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.ir import Module
 from bmcompiler.target import GroupInfo, LayerRow
 
@@ -81,9 +81,18 @@ class Result:
         return [note for note in self.notes if note.startswith(_WARNING)]
 
     def save(self, path: Path_) -> None:
-        """Write the model file. Raises FileFormatError for a model that no reader takes, OSError."""
+        """Write the model file.
+
+        Raises UnsupportedError for a net without inputs, FileFormatError for a model that no reader takes, OSError.
+        """
         from bmcompiler import bmodel
 
+        if not self.module.main.arguments:
+            raise UnsupportedError(
+                "a network without inputs gives constants, and model files have none",
+                file=path,
+                remedy="give the network an input",
+            )
         bmodel.save(self.model, path)
 
     def session(self, device: int = 0, *, fast: bool = False) -> Session:

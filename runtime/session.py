@@ -263,7 +263,7 @@ def _as_array(name: str, value: ArrayLike | Samples) -> Array | Samples:
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise RuntimeUseError(f"input '{name}' is an array of {array.dtype}, numbers are needed")
-    return array
+    return array if isinstance(array, Samples) or array.ndim else array.reshape(1)  # files hold no scalars
 
 
 def _on_device(name: str, info: TensorInfo, given: Array | Samples, raw: bool) -> Array | Samples:

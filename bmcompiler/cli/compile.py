@@ -70,7 +70,6 @@ def cli(
     **given: Any,
 ) -> None:
     """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
-    from bmcompiler import bmodel
     from bmcompiler.driver import compile_network
     from bmcompiler.files.kinds import MODEL, TABLE, TEXT
     from bmcompiler.files.overwriting import refuse_overwriting
@@ -105,7 +104,7 @@ def cli(
     with open_pool(workers, scheduler) as request.pool:
         result = compile_network(model, weights, request)
     path = output or Path(file_name(result.model.stages()[0].net) + ".bmodel")
-    bmodel.save(result.model, path)
+    result.save(path)
     if report is not None:
         from bmcompiler.report import write_report
 

@@ -23,6 +23,7 @@ from bmcompiler.proof import cost, prove
 from bmcompiler.proof.compare import Wrong, compare
 from bmcompiler.proof.sample import drawn, samples_of
 from bmcompiler.report.summary import summary
+from bmcompiler.runtime import Session
 from bmcompiler.runtime.simulator.bm1684 import windows
 from bmcompiler.target import find_target
 
@@ -246,7 +247,7 @@ def test_a_file_is_asked_with_its_ir(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("target", ["bm1684", "bm1684x", "dv700"])
-def test_a_net_without_inputs_runs_and_is_proven(target: str) -> None:
+def test_a_net_without_inputs_runs_and_is_proven(target: str, tmp_path: Path) -> None:
     b = Builder.new("net")
     with b.at("relu"):
         constant = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 2, 3, 4)
@@ -255,3 +256,16 @@ def test_a_net_without_inputs_runs_and_is_proven(target: str) -> None:
     assert PROVEN in summary(result)
     assert np.array_equal(result.session().run({})["y"], np.maximum(constant, 0))
     assert result.session().program_for({}) == 0
+    with pytest.raises(UnsupportedError, match=r"without inputs gives constants, and model files have none. Remedy"):
+        result.save(tmp_path / "net.bmodel")
+    assert not (tmp_path / "net.bmodel").exists()
+
+
+def test_a_scalar_input_takes_a_number(tmp_path: Path) -> None:
+    b = Builder.new("net")
+    x, factor = b.input("x", TensorType((1, 2, 2), "f32")), b.input("factor", TensorType((), "f32"))
+    module = b.outputs([b.mul(x, factor)], ["y"])
+    bmcompiler.compile_module(module, target="bm1684").save(tmp_path / "net.bmodel")
+    session, given = Session(tmp_path / "net.bmodel"), np.ones((1, 2, 2), np.float32)
+    for number in (3.0, np.float32(3), np.array(3, np.float32), np.array([3], np.float32)):
+        assert (session.run({"x": given, "factor": number})["y"] == 3).all()
