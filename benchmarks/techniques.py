@@ -11,11 +11,13 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from accuracy import Errors, cycles, exact
-from tasks_of_networks import MODELS, Network, calibration, networks
+from accuracy import Errors
+from tasks import reference
+from tasks.material import MODELS
+from tasks.measure import Program, compiled
+from tasks.networks import NETWORKS, Network
 
 import bmcompiler
 from bmcompiler.runtime.session import Session
@@ -49,12 +51,10 @@ def pipeline(chip: str, technique: str) -> str:
 
 def task(net: Network, chip: str, technique: str, count: int) -> str:
     """The columns of a network with a task."""
-    options: dict[str, Any] = {"shapes": [net.shape], "data": calibration(net, count)}
-    result = bmcompiler.compile(*net.files, target=chip, quantize="int8", pipeline=pipeline(chip, technique), **options)
-    session, errors = Session(result.model), Errors(exact(net))
-    name = session.inputs[0].name
-    score = net.metric(errors.watch(lambda x: list(session.run({name: x}).values())))
-    return f"{score * 100:6.1f} {errors.worst:8.2%} {cycles(result.model, chip):12,}"
+    program = compiled(net, chip, samples=count, pipeline=pipeline(chip, technique))
+    errors = Errors(reference.imported(net))
+    score = net.metric(errors.watch(program.run))
+    return f"{score * 100:6.1f} {errors.worst:8.2%} {program.cycles:12,}"
 
 
 def encoder(name: str, chip: str, technique: str, count: int) -> str:
@@ -66,7 +66,7 @@ def encoder(name: str, chip: str, technique: str, count: int) -> str:
         plain = bmcompiler.compile(path, target=chip, quantize="f32")
     (found,), (wanted,) = (each.values() for each in (Session(result.model).run(data), Session(plain.model).run(data)))
     error = np.linalg.norm(found.astype(np.float64) - wanted) / np.linalg.norm(wanted)
-    return f"{'':6} {error:8.2%} {cycles(result.model, chip):12,}"
+    return f"{'':6} {error:8.2%} {Program(result.model, chip, 0).cycles:12,}"
 
 
 def main() -> None:
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--without", nargs="+", choices=LEFT_OUT, metavar="TECHNIQUE", help="default: each")
     parser.add_argument("--samples", type=int, default=32, help="for calibration, %(default)s")
     given = parser.parse_args()
-    known = {name: net for name, net in networks().items() if net.there}
+    known = {name: net for name, net in NETWORKS.items() if net.there}
     for name in given.nets or [*known, *NETS]:
         for chip in given.chips or ("bm1684", "bm1880"):
             if name in NETS and chip == "bm1880":
