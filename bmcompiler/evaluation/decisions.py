@@ -97,10 +97,19 @@ class Decisions:
     own_name: str = ""
 
     def count(self, found: Outputs, wanted: Outputs) -> dict[str, Count]:
-        """Decisions of one step, by output."""
-        if self.own is not None:
+        """Decisions of one step, by output. Raises UsageError where a user's function raises, or gives other things."""
+        if self.own is None:
+            return self._counted(found, wanted)
+        try:
             kept, of = self.own(found, wanted)
             return {self.own_name: Count(float(kept), int(of))}
+        except Exception as error:  # whatever a function of the user's raises
+            raise UsageError(
+                f"metric '{self.own_name}' raised {type(error).__name__}: {error}",
+                remedy="correct the function: (outputs, float outputs) -> (kept, of)",
+            ) from error
+
+    def _counted(self, found: Outputs, wanted: Outputs) -> dict[str, Count]:
         return {name: each.count(found[name], wanted[name]) for name, each in self.outputs.items()}
 
     def said(self, name: str) -> str:

@@ -168,3 +168,20 @@ def test_a_function_or_a_name_overrules() -> None:
         judged(module, "argmx")
     with pytest.raises(UsageError, match="cannot be loaded"):
         judged(module, "nowhere:function")
+
+
+def test_a_function_that_raises_or_gives_no_pair_is_a_sentence() -> None:
+    def raises(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[float, int]:
+        raise ValueError("no such class")
+
+    def one_number(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Any:
+        return 3.0
+
+    arrays = {"y": np.zeros((1, 4), np.float32)}
+    for own, said in (
+        (raises, "'raises' raised ValueError: no such class"),
+        (one_number, "'one_number' raised Type"),
+    ):
+        with pytest.raises(UsageError, match=said) as caught:
+            Decisions({}, own, own.__name__).count(arrays, arrays)
+        assert "(outputs, float outputs) -> (kept, of)" in str(caught.value)
