@@ -168,8 +168,7 @@ class ModuleOptions:
         "How far the worst group of output channels may be from float in int8, at any cost.",
         metavar="PERCENT",
         above=0,
-        unset="2, if it takes at most a quarter more cycles, else 10, if it takes at most half more; and 99 % of "
-        "decisions kept, if that is quicker than float",
+        unset="2, if it takes at most a quarter more cycles, else 10, if it takes at most half more",
     )
     metric: Judged = told(
         "auto",
