@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bmcompiler.errors import CalibrationError
+
 Array = NDArray[Any]
 
 
@@ -51,7 +53,7 @@ class Samples(ABC):
 
 
 class InputData(Mapping[str, "Array | Samples"]):
-    """Samples by input name.
+    """Samples by input name. Raises CalibrationError for what makes no array.
 
     Attributes:
         file: what messages call the source.
@@ -66,8 +68,18 @@ class InputData(Mapping[str, "Array | Samples"]):
         description: str | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
-        self._arrays = dict(arrays)
         self.file, self.description, self.names = file, description, names
+        self._arrays = {name: self._array(name, given) for name, given in arrays.items()}
+
+    def _array(self, name: str, given: object) -> Array | Samples:
+        """What is given as an array: lists and tensors of other libraries are."""
+        if isinstance(given, Samples):
+            return given
+        try:
+            return np.asarray(given)
+        except ValueError as error:
+            remedy = "give one array, or lists that nest as deep and as long everywhere"
+            raise CalibrationError(f"'{name}' has parts of different lengths", file=self.file, remedy=remedy) from error
 
     def __getitem__(self, name: str) -> Array | Samples:
         return self._arrays[name]

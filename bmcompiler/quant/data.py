@@ -172,13 +172,10 @@ def batches(
 ) -> Iterator[dict[str, Array]]:
     """The samples in steps of `sizes[name]` (one batch per input); the first samples fill up the last step.
 
-    `steps`: which of the steps, all by default.
+    `steps`: which of the steps, all by default. A net without inputs has one.
     """
-    first = next(iter(data), None)
-    if first is None:
-        return
-    count = len(data[first])
-    for step in range(-(-count // sizes[first])) if steps is None else steps:
+    counts = [-(-len(array) // sizes[name]) for name, array in data.items()]
+    for step in range(next(iter(counts), 1)) if steps is None else steps:
         yield {name: take(array, step * sizes[name], (step + 1) * sizes[name]) for name, array in data.items()}
 
 

@@ -246,15 +246,25 @@ def test_a_file_is_asked_with_its_ir(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "another compilation (chip, network, --opt, timing profile or version). Remedy: give the IR" in said
 
 
-@pytest.mark.parametrize("target", ["bm1684", "bm1684x", "dv700"])
-def test_a_net_without_inputs_runs_and_is_proven(target: str, tmp_path: Path) -> None:
+_CONSTANT = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 2, 3, 4)
+
+
+def _without_inputs() -> Module:
     b = Builder.new("net")
     with b.at("relu"):
-        constant = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 2, 3, 4)
-        module = b.outputs([b.relu(b.weight(constant, "constant"))], ["y"])
-    result = bmcompiler.compile_module(module, target=target)
+        return b.outputs([b.relu(b.weight(_CONSTANT, "constant"))], ["y"])
+
+
+def test_the_bm1880_gives_no_constants() -> None:
+    with pytest.raises(UnsupportedError, match=r"an output of the net is a constant\. Remedy: leave it out"):
+        bmcompiler.compile_module(_without_inputs(), target="bm1880", data={})
+
+
+@pytest.mark.parametrize("target", ["bm1684", "bm1684x", "dv700"])
+def test_a_net_without_inputs_runs_and_is_proven(target: str, tmp_path: Path) -> None:
+    result = bmcompiler.compile_module(_without_inputs(), target=target, data={})
     assert PROVEN in summary(result)
-    assert np.array_equal(result.session().run({})["y"], np.maximum(constant, 0))
+    assert np.array_equal(result.session().run({})["y"], np.maximum(_CONSTANT, 0))
     assert result.session().program_for({}) == 0
     with pytest.raises(UnsupportedError, match=r"without inputs gives constants, and model files have none. Remedy"):
         result.save(tmp_path / "net.bmodel")

@@ -62,6 +62,33 @@ def test_data_that_cannot_be_right_say_why(array: np.ndarray, words: list[str]) 
     assert "\n" not in str(error.value)
 
 
+def test_lists_are_arrays() -> None:
+    np.testing.assert_array_equal(check_data(NET, {"data": GOOD.tolist()})["data"], GOOD)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [(None, "holds object, expected numbers"), ("c.npz", "holds <U5"), ([[1.0], [1.0, 2.0]], "different lengths")],
+)
+@pytest.mark.parametrize("target", ["bm1880", "dv700"])
+def test_what_makes_no_array_is_said_by_every_compilation(
+    target: str, given: object, found: str, tmp_path: Path
+) -> None:
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["y"])],
+            "net",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+        ),
+        ir_version=8,
+        opset_imports=[helper.make_opsetid("", 13)],
+    )
+    onnx.save(model, tmp_path / "net.onnx")
+    with pytest.raises(CalibrationError, match=f"'x'.*{found}"):
+        bmcompiler.compile(tmp_path / "net.onnx", target=target, data={"x": given})
+
+
 def test_names_must_be_those_of_the_inputs() -> None:
     with pytest.raises(
         CalibrationError, match=r"no array is called 'data' \(found: image\).*one array per network input"
