@@ -77,6 +77,7 @@ class ImageOptions:
     The picture is scaled to `resize` (the input's size by default), then the middle of the input's size is cut out:
     `resize=(256, 256), keep_aspect=True` on a 224x224 input is the usual preparation of classification nets. Scaling
     is bilinear over all source pixels (no aliasing), by Pillow. The orientation noted by cameras is applied.
+    `letterbox=114, scale=1 / 255` is that of detectors; it is scaled as OpenCV does (`inputs.placing`).
     """
 
     path: Path_ = field(metadata={"told": Told("Image file, or folder searched with its subfolders, in name order.")})
@@ -97,6 +98,19 @@ class ImageOptions:
         unset="the input's",
     )
     keep_aspect: bool = told(False, "Scale both axes alike to cover that size, and cut off what sticks out.")
+    letterbox: Numbers | None = told(
+        None,
+        "Scale both axes alike until the picture fits, and fill the rest with this pixel, as detectors are trained "
+        "(gray 114 by Ultralytics).",
+        metavar="[V|V,V,V]",
+        bare="114",
+    )
+    pad: str | None = told(
+        None,
+        "Where {letterbox} fills: around the picture, or below it and to the right.",
+        choices=("center", "bottom-right"),
+        unset="center",
+    )
     layout: str = told(
         "auto",
         "Of the input; auto looks where its 1 or 3 channels are.",
@@ -113,6 +127,21 @@ class ImageOptions:
             raise UsageError(f"resize must be two sizes from 1 to {1 << 14}, got {self.resize}")
         for what, numbers in (("mean", self.mean), ("scale", self.scale), ("std", self.std)):
             _check_numbers(what, numbers)
+        self._check_letterbox()
+
+    def _check_letterbox(self) -> None:
+        if self.letterbox is None:
+            if self.pad is not None:
+                raise UsageError(f"{spelled('pad')} says where {spelled('letterbox')} fills, which is not given")
+            return
+        for other in ("resize", "keep_aspect"):
+            if getattr(self, other):
+                reason = f"{spelled('letterbox')} and {spelled(other)} exclude each other"
+                raise UsageError(reason, remedy="a letterbox shows the whole picture, scaled to the input's size")
+        found = numbers_of(self.letterbox)
+        if not found or not all(n in range(256) for n in found):
+            shown = ",".join(f"{n:g}" for n in found)
+            raise UsageError(f"{spelled('letterbox')} must be a pixel, whole numbers from 0 to 255, got {shown}")
 
 
 def numbers_of(numbers: Numbers) -> list[float]:

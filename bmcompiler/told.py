@@ -30,7 +30,7 @@ class Told:
         text: a sentence; {name} stands for another option. python: what more functions take or give.
         unset: what holds where nothing is given, where the default does not say it.
         metavar: the value's name in help texts. written: whether it names a file or folder to write.
-        choices: all values. least: the smallest. above: what it must exceed.
+        choices: all values. least: the smallest. above: what it must exceed. bare: where it is given without a value.
     """
 
     text: str
@@ -41,6 +41,7 @@ class Told:
     choices: tuple[str | int, ...] = ()
     least: int | None = None
     above: int | None = None
+    bare: str | None = None
     name: str = ""
     default: Any = None
     type: str = ""

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 FORMULA = """
 Images become value = (pixel - mean) * scale per channel, pixels 0..255, in --channel-order. They are stretched to the
-network's input; with --keep-aspect both sides are scaled alike and the middle is cut out. PATH of samples may be an
-.npz (one array per input name, samples on axis 0), an .npy, or a folder of either, one sample or several per file.
+network's input; with --keep-aspect both sides are scaled alike and the middle is cut out; with --letterbox they are
+scaled to fit on gray, as for most detectors: --letterbox --std 255. PATH of samples may be an .npz (one array per input
+name, samples on axis 0), an .npy, or a folder of either, one sample or several per file.
 """
 """For the ends of help texts."""
 

@@ -48,6 +48,8 @@ def _option(each: Told, changes: dict[str, Any]) -> Callable[[F], F]:
     name = "images" if each.name == "path" else each.name
     flags = changes.pop("flags", (flag(name),))
     given |= _kind(each) | changes
+    if each.bare is not None:
+        given |= {"is_flag": False, "flag_value": each.bare}
     if given.get("required"):  # with a default click takes it as given
         del given["default"]
     return click.option(*flags, name, **given)
@@ -101,7 +103,8 @@ def _numbers(text: str) -> tuple[float, ...]:
     try:
         return tuple(map(float, text.split(",")))
     except ValueError:
-        raise click.BadParameter(f"'{text}' is no number and no list of numbers like 104,117,123") from None
+        hint = "" if Path(text).suffix == "" else "; put file names ahead of the options"
+        raise click.BadParameter(f"'{text}' is no number and no list of numbers like 104,117,123{hint}") from None
 
 
 def _size(text: str) -> tuple[int, int] | None:

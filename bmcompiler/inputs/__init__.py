@@ -16,10 +16,22 @@ from bmcompiler.errors import UsageError
 from bmcompiler.inputs.files import FileSource, FolderSource
 from bmcompiler.inputs.images import ImageSource
 from bmcompiler.inputs.limit import LimitedSource, checked_limit
+from bmcompiler.inputs.placing import Placement, placed
 from bmcompiler.inputs.source import Array, Data, InputData, Named, Samples, Source
 from bmcompiler.options import ImageOptions
 
-__all__ = ["Array", "Data", "ImageOptions", "InputData", "Named", "Samples", "Source", "open_inputs"]
+__all__ = [
+    "Array",
+    "Data",
+    "ImageOptions",
+    "InputData",
+    "Named",
+    "Placement",
+    "Samples",
+    "Source",
+    "open_inputs",
+    "placed",
+]
 
 
 def open_inputs(what: str | os.PathLike[str] | ImageOptions, limit: int | None = None) -> Source:

@@ -1,4 +1,4 @@
-"""One image file to pixels of a wanted size, by Pillow."""
+"""One image file to a picture, by Pillow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError
 
@@ -39,13 +38,8 @@ def load_pillow() -> Any:
     return Image
 
 
-def pixels(
-    file: str | os.PathLike[str], size: tuple[int, int], resize: tuple[int, int], keep_aspect: bool, channels: int
-) -> NDArray[np.uint8]:
-    """Pixels 0..255, (height, width, channels), red first.
-
-    The picture is scaled to `resize`, or, with `keep_aspect`, by one factor to cover it; the middle `size` of that is
-    returned. All sizes are (height, width).
+def picture(file: str | os.PathLike[str], channels: int) -> Image:
+    """The image in a file, upright: gray for one channel, red first for three.
 
     Raises:
         FileFormatError: damaged, too large, of another kind than photos are; names the file.
@@ -56,7 +50,7 @@ def pixels(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                image = _opened(pillow, stream, "L" if channels == 1 else "RGB")
+                return _opened(pillow, stream, "L" if channels == 1 else "RGB")
         except pillow.DecompressionBombError as error:
             raise _too_large(" ".join(str(error).split())).located(file=file) from error
         except BMError as error:
@@ -67,15 +61,6 @@ def pixels(
             raise FileFormatError(
                 f"the image cannot be read ({reason})", file=file, remedy="replace the file or take it out"
             ) from error
-    height, width = image.height, image.width
-    down, across = resize[0] / height, resize[1] / width
-    if keep_aspect:
-        down = across = max(down, across)
-    box_height, box_width = min(size[0] / down, height), min(size[1] / across, width)
-    top, left = (height - box_height) / 2, (width - box_width) / 2
-    box = (left, top, left + box_width, top + box_height)
-    scaled = image.resize((size[1], size[0]), pillow.Resampling.BILINEAR, box=box)
-    return np.asarray(scaled, np.uint8).reshape(*size, channels)
 
 
 def _opened(pillow: Any, stream: Any, mode: str) -> Image:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmcompiler.errors import CalibrationError, UnsupportedError, UsageError
-from bmcompiler.inputs.decode import SUFFIXES, load_pillow, pixels
+from bmcompiler.inputs.decode import SUFFIXES, load_pillow, picture
 from bmcompiler.inputs.files import counted
+from bmcompiler.inputs.placing import drawn
 from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
 from bmcompiler.options import ImageOptions, Numbers, numbers_of
 from bmcompiler.spelling import spelled
@@ -63,6 +64,8 @@ class ImageSamples(Samples):
         self.size, self.channels = (height, width), channels
         self.mean, self.scale = _factors(options, channels)
         self.resize = options.resize or self.size
+        if options.letterbox is not None:
+            _per_channel("letterbox", options.letterbox, channels)
         if self.resize[0] < height or self.resize[1] < width:
             raise UsageError(
                 f"resize to {_size(self.resize)} makes images smaller than input '{wanted.name}', {_size(self.size)}"
@@ -73,7 +76,8 @@ class ImageSamples(Samples):
     def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
         out = np.empty((len(indices), *self.size, self.channels), np.float32)
         for row, index in enumerate(indices):
-            found = pixels(self.files[int(index)], self.size, self.resize, self.options.keep_aspect, self.channels)
+            image = picture(self.files[int(index)], self.channels)
+            found = drawn(image, self.options, self.size, self.channels)
             out[row] = found[..., ::-1] if self.options.channel_order == "bgr" else found
         out -= self.mean
         out *= self.scale
@@ -85,8 +89,12 @@ class ImageSamples(Samples):
         colour = "gray" if self.channels == 1 else self.options.channel_order
         how = " keeping the aspect" if self.options.keep_aspect else ""
         cut = f" and cut to {_size(self.size)}" if self.resize != self.size else ""
+        fitted = f"resized to {_size(self.resize)}{how}{cut}"
+        if self.options.letterbox is not None:
+            border = _shown(np.array(numbers_of(self.options.letterbox), np.float32))
+            fitted = f"letterboxed to {_size(self.size)} on {border} ({self.options.pad or 'center'})"
         formula = f"(pixel - {_shown(self.mean)}) * {_shown(self.scale)}"
-        return f"{colour}, {self.layout.upper()}, resized to {_size(self.resize)}{how}{cut}, {formula}"
+        return f"{colour}, {self.layout.upper()}, {fitted}, {formula}"
 
 
 def image_files(path: str | os.PathLike[str]) -> list[Path]:

@@ -248,8 +248,8 @@ def test_images_are_decoded_when_they_are_needed(tmp_path: Path, monkeypatch: py
     save_images(tmp_path, 40)
     read_files: list[str] = []
     monkeypatch.setattr(
-        "bmcompiler.inputs.images.pixels",
-        lambda file, *rest: (read_files.append(file.name), decode.pixels(file, *rest))[1],
+        "bmcompiler.inputs.images.picture",
+        lambda file, *rest: (read_files.append(file.name), decode.picture(file, *rest))[1],
     )
     samples = bind_data(COLOUR, open_inputs(ImageOptions(tmp_path)))["data"]
     assert read_files == []
