@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Module, Operation, Value
 from bmcompiler.ir.keys import WEIGHT
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.places.index import Gather
@@ -59,7 +57,7 @@ def _need(module: Module, op: Operation, value: Value, *, infinite: bool) -> Non
     )
 
 
-def _finite(array: NDArray[Any]) -> bool:
+def _finite(array: Array) -> bool:
     """One sum tells it of nearly all weights; where numbers are so large that it overflows, each is looked at."""
     if array.dtype.itemsize < 4:
         array = array.astype(np.float32)

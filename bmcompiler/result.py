@@ -11,12 +11,12 @@ from bmcompiler.ir import Module
 from bmcompiler.target import GroupInfo, LayerRow
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from bmcompiler.accuracy.check import Accuracy
     from bmcompiler.bmodel import BModel
     from bmcompiler.inputs.source import Samples
+    from bmcompiler.numeric.arrays import Floats
     from bmcompiler.options import Path_
     from bmcompiler.proof.prove import Proof
     from bmcompiler.runtime.session import Session
@@ -102,7 +102,7 @@ class Result:
         made: Session = lookup("bmcompiler.runtimes", "session", "runtime")(self.model, device, fast=fast)
         return made
 
-    def run(self, inputs: Mapping[str, ArrayLike | Samples] | ArrayLike) -> dict[str, NDArray[np.float32]]:
+    def run(self, inputs: Mapping[str, ArrayLike | Samples] | ArrayLike) -> dict[str, Floats]:
         """Outputs by name for inputs by name (or one array for a net with one input), any number of samples.
 
         Raises RuntimeUseError as `Session.run` does.

@@ -38,13 +38,11 @@ from bmcompiler.spelling import spelled
 from bmcompiler.target import find_target
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bmcompiler.files.store import StrPath
+    from bmcompiler.numeric.arrays import Array, Mask
 
 __all__ = ["CheckError", "Checked", "assert_same", "check_network", "check_op", "random_arrays", "random_shapes"]
 
-Array = Any
 Make = Callable[..., Any]
 """make(builder, *inputs) -> the op's value, or a tuple of them; the builder has a method per TensorOp."""
 _SAMPLES = 16
@@ -66,7 +64,7 @@ class Checked:
     """
 
     result: Result
-    outputs: dict[str, NDArray[Any]]
+    outputs: dict[str, Array]
     error: float
 
 
@@ -80,7 +78,7 @@ def random_shapes(count: int, *axes: tuple[int, int], seed: int = 0) -> Iterator
             yield tuple(int(rng.integers(low, high + 1)) for low, high in axes)
 
 
-def random_arrays(module: Module, seed: int = 0, samples: int = 0) -> dict[str, NDArray[Any]]:
+def random_arrays(module: Module, seed: int = 0, samples: int = 0) -> dict[str, Array]:
     """An array for every input of a net: normal values for floats, all values of their type for integers.
 
     Args:
@@ -88,7 +86,7 @@ def random_arrays(module: Module, seed: int = 0, samples: int = 0) -> dict[str, 
     """
     rng = np.random.default_rng(seed)
     function = module.main
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     for name, value in zip(function.input_names, function.arguments):
         shape = (samples * value.shape[0], *value.shape[1:]) if samples and value.shape else value.shape
         kind = value.type.numpy
@@ -130,7 +128,7 @@ def assert_same(got: Mapping[str, Array], want: Mapping[str, Array], what: str =
             )
 
 
-def _differs(given: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.bool_]:
+def _differs(given: Array, expected: Array) -> Mask:
     if given.dtype.kind != "f":
         return np.asarray(given != expected)
     bits = np.dtype(f"u{given.dtype.itemsize}")

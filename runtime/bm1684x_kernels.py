@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.static_tables import static_memory
@@ -23,6 +23,7 @@ from bmcompiler.backends.bm1684x.tpukernel import Program, aligned, data_type_t,
 from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
@@ -76,7 +77,7 @@ class KernelDevice:
         self._bytes(address, data.nbytes)[...] = data.reshape(-1).view(np.uint8)
         return address
 
-    def download(self, address: int, shape: Sequence[int], dtype: DTypeLike | data_type_t = np.float32) -> NDArray[Any]:
+    def download(self, address: int, shape: Sequence[int], dtype: DTypeLike | data_type_t = np.float32) -> Array:
         """A copy of an array in global memory."""
         kind = _numpy(dtype)
         count = int(np.prod(shape, dtype=np.int64))
@@ -84,7 +85,7 @@ class KernelDevice:
 
     def local(
         self, address: int, shape: Sequence[int], dtype: data_type_t, strides: Sequence[int] | None = None
-    ) -> NDArray[Any]:
+    ) -> Array:
         """A copy of a tensor in local memory as (n, c, h, w), in the aligned layout unless it has strides.
 
         Raises:
@@ -109,7 +110,7 @@ class KernelDevice:
         stage = Bm168xStage([], [], base, self._global.size, [subnet], coeff_address=base)
         return analyze.of_stage(program.name, stage)
 
-    def _bytes(self, address: int, size: int) -> NDArray[np.uint8]:
+    def _bytes(self, address: int, size: int) -> Bytes:
         begin = address - CHIP.global_base
         if not 0 <= begin <= begin + size <= self._global.size:
             raise RuntimeUseError(f"0x{address:x} and {size} bytes from there are no global memory of the device")

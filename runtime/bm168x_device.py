@@ -24,11 +24,13 @@ from bmcompiler.bmodel.bm168x import (
 )
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import SimulatorError, UnsupportedError
+from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.bm168x_memory import Bm168xMemory, DeviceBlock, LoadedNet, host_block
-from bmcompiler.runtime.devices import Array, Device, LoadedProgram
-from bmcompiler.runtime.simulated import Areas, Bytes, SimulatedProgram, Step, mapped
+from bmcompiler.runtime.devices import Device, LoadedProgram
+from bmcompiler.runtime.simulated import Areas, SimulatedProgram, mapped
 from bmcompiler.runtime.simulator.bm168x.commands import stage_relocation
 from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
+from bmcompiler.runtime.simulator.plan import Step
 from bmcompiler.runtime.simulator.relocation import Relocation
 
 Planner = Callable[[Sequence[CommandGroup]], Step]

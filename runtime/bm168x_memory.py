@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from bmcompiler.runtime.simulated import Bytes, SharedChip, zeros
+from bmcompiler.numeric.arrays import Bytes
+from bmcompiler.runtime.simulated import SharedChip, zeros
 from bmcompiler.runtime.simulator.memory import LaneMemory
 
 

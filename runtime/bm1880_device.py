@@ -5,10 +5,12 @@ from __future__ import annotations
 from bmcompiler.bmodel import BModel, Buffer
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.devices import Device, LoadedProgram
-from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step, mapped
+from bmcompiler.runtime.simulated import SharedChip, SimulatedProgram, mapped
 from bmcompiler.runtime.simulator.bm1880.memory import LocalMemory, Memories
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
+from bmcompiler.runtime.simulator.plan import Step
 
 FIRST_ADDRESS = 0x2800000
 """First allocation in device memory (bm1880.md 13)."""

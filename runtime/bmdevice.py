@@ -12,12 +12,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.capi.api import Api, Prototype, declared
 from bmcompiler.capi.kinds import Fault, anything, buffer, integers, path, signed, unsigned
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.bm1880_device import FIRST_ADDRESS
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulated import PAGE
@@ -203,7 +203,7 @@ class BmMem:
 
     home: BmDevice
     address: int
-    data: NDArray[np.uint8]
+    data: Bytes
     shape: BmShape | None = None
     whole: BmMem | None = None
     freed: bool = False

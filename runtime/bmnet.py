@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.files.store import StrPath
+from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmRuntimeError
 from bmcompiler.runtime.simulator.bm1880.plan import Plan, compile_plan
 
-Bytes = NDArray[np.uint8]
-ReadBuffer = bytes | bytearray | memoryview | NDArray[Any]
-WriteBuffer = bytearray | memoryview | NDArray[Any]
+ReadBuffer = bytes | bytearray | memoryview | Array
+WriteBuffer = bytearray | memoryview | Array
 
 
 @RUNTIME.struct
@@ -301,7 +300,7 @@ def writable(buffer: WriteBuffer, size: int) -> Bytes:
     return _first(array.reshape(-1).view(np.uint8), size)
 
 
-def _array(data: ReadBuffer) -> NDArray[Any]:
+def _array(data: ReadBuffer) -> Array:
     try:
         array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     except (TypeError, ValueError, BufferError) as error:

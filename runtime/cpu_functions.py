@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.plugins.registry import entry_points
 
 ENTRY_POINT_GROUP = "bmcompiler.cpu_functions"
@@ -23,8 +21,8 @@ ENTRY_POINT_GROUP = "bmcompiler.cpu_functions"
 class CpuMemory:
     """Device memory as a host function sees it: writable uint8 arrays of the activations and of the weights."""
 
-    neuron: NDArray[np.uint8]
-    weight: NDArray[np.uint8]
+    neuron: Bytes
+    weight: Bytes
 
 
 CpuFunction = Callable[[CpuMemory, bytes], None]

@@ -9,16 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
-
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.spelling import spelled
 
 MAX_DEVICES = 8  # bm1880.md 13
-
-Array = NDArray[Any]
 
 
 class LoadedProgram(ABC):

@@ -12,13 +12,15 @@ from bmcompiler.bmodel.plain import PlainModel, PlainProgram
 from bmcompiler.chip import LaneChip
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.instructions.isa import Format
+from bmcompiler.instructions.isa import Fields, Format
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.plugins.registry import plugin_code
 from bmcompiler.runtime.devices import Device, LoadedProgram
-from bmcompiler.runtime.simulated import PAGE, Bytes, SharedChip, SimulatedProgram, Step, mapped
-from bmcompiler.runtime.simulator.memories import Fields, Memories
+from bmcompiler.runtime.simulated import PAGE, SharedChip, SimulatedProgram, mapped
+from bmcompiler.runtime.simulator.memories import Memories
 from bmcompiler.runtime.simulator.memory import LaneMemory
 from bmcompiler.runtime.simulator.plain import command_errors, decoded
+from bmcompiler.runtime.simulator.plan import Step
 
 
 class PlainDevice(Device):

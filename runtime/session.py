@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel, TensorInfo
@@ -18,9 +18,8 @@ from bmcompiler.inputs.source import Samples
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.arith import dequantize, quantize_real
+from bmcompiler.numeric.arrays import Array, Floats, Ints
 from bmcompiler.runtime.devices import LoadedProgram, open_device
-
-Array = NDArray[Any]
 
 _QUANTIZED = {"int8": "i8", "uint8": "u8"}
 _SCALED = {**_QUANTIZED, "int16": "i16", "uint16": "u16"}
@@ -144,7 +143,7 @@ class Session:
         raw: Literal[False] = False,
         progress: Callable[[range], Iterable[int]] = iter,
         into: Mapping[str, Array] | None = None,
-    ) -> dict[str, NDArray[np.float32]]: ...
+    ) -> dict[str, Floats]: ...
 
     @overload
     def run(
@@ -161,7 +160,7 @@ class Session:
         raw: bool = False,
         progress: Callable[[range], Iterable[int]] = iter,
         into: Mapping[str, Array] | None = None,
-    ) -> dict[str, NDArray[np.float32]] | dict[str, Array]:
+    ) -> dict[str, Floats] | dict[str, Array]:
         """Run the model on inputs by name, or on the array of the only input.
 
         Real inputs are quantized with the input's threshold (bm1880.md 11.2) or scale and zero point, and outputs
@@ -306,7 +305,7 @@ class _LaterOnDevice(Samples):
         self._name, self._info, self._given, self._raw = name, info, given, raw
         self.shape, self.dtype = given.shape, np.dtype(info.stored)
 
-    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+    def take(self, indices: Sequence[int] | Ints) -> Array:
         return _to_device(self._name, self._info, self._given.take(indices), self._raw)
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.bmodel import Buffer, TensorInfo
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
-from bmcompiler.runtime.devices import Array, LoadedProgram
+from bmcompiler.numeric.arrays import Array, Bytes
+from bmcompiler.runtime.devices import LoadedProgram
 from bmcompiler.runtime.simulator.memory import GlobalMemory
+from bmcompiler.runtime.simulator.plan import Step
 
-Bytes = NDArray[np.uint8]
-Step = Callable[[], None]
 PAGE = 4096
 M = TypeVar("M")
 

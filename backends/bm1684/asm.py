@@ -21,8 +21,8 @@ from bmcompiler.backends.bm1684.isa import (
 from bmcompiler.bmodel.bm168x import Bm168xModel, CommandGroup
 from bmcompiler.bmodel.bm168x_listing import StreamText, model_listing
 from bmcompiler.errors import FileFormatError
-from bmcompiler.instructions.assembly import GROUP, Fields, Syntax, assembled_groups, assignments, find_syntax
-from bmcompiler.instructions.isa import Columns
+from bmcompiler.instructions.assembly import GROUP, Syntax, assembled_groups, assignments, find_syntax
+from bmcompiler.instructions.isa import Columns, Fields
 from bmcompiler.instructions.order import queue_of
 
 _TASKS = {

@@ -12,7 +12,6 @@ from math import prod
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
@@ -22,10 +21,11 @@ from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.bus import Bus
+from bmcompiler.numeric.arrays import Doubles, Ints
 
-Count = int | NDArray[np.int64]
+Count = int | Ints
 """A number of one command, or a column of those of many."""
-Part = float | NDArray[np.float64]
+Part = float | Doubles
 """The same, not whole."""
 
 PIXELS = 16

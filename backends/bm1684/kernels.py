@@ -53,7 +53,8 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
-from bmcompiler.numeric.fp32 import FloatArray, add, flush
+from bmcompiler.numeric.arrays import Floats
+from bmcompiler.numeric.fp32 import add, flush
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Prelu
 from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
@@ -91,14 +92,12 @@ class FloatConvKernel(float_conv.FloatConvKernel):
             kernel = weights, self.depth(op)
             emit_convolution(build, result, data, kernel, place, slide.geometry, None, reads)
 
-    def sums(
-        self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
-    ) -> FloatArray:
+    def sums(self, op: Convolution, window: Window, x: Floats, kernels: Floats, bias: Floats | None) -> Floats:
         return _biased(float_convolution(window, x, columns_of(kernels)), bias)
 
     def depthwise_sums(
-        self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
-    ) -> FloatArray:
+        self, op: Convolution, window: Window, x: Floats, kernels: Floats, bias: Floats | None
+    ) -> Floats:
         return _biased(depthwise_sums(window, flush(window.prepare(x)), flush(kernels)), bias)
 
 
@@ -167,7 +166,7 @@ class DeconvKernel(FormsKernel[Deconv]):
     kinds = (FloatDeconvKernel, IntDeconvKernel)
 
 
-def columns_of(weight: FloatArray) -> FloatArray:
+def columns_of(weight: Floats) -> Floats:
     """(O, I, KH, KW) -> (KH, KW, I rounded up to even, O): what `float_convolution` takes."""
     o, i, kh, kw = weight.shape
     out = np.zeros((kh, kw, align_up(i, PAIR), o), np.float32)
@@ -175,7 +174,7 @@ def columns_of(weight: FloatArray) -> FloatArray:
     return out
 
 
-def _biased(sums: FloatArray, bias: FloatArray | None) -> FloatArray:
+def _biased(sums: Floats, bias: Floats | None) -> Floats:
     return sums if bias is None else add(sums, bias[:, None, None])
 
 

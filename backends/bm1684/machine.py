@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import CycleTable, TileCycles
 from bmcompiler.backends.bm1684.tables import OFFSETS, table
 from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
-from bmcompiler.backends.lanes.arithmetic import Floats, FlushingUnits
+from bmcompiler.backends.lanes.arithmetic import FlushingUnits
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.window_sums import convolution, in_turn, largest
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
-from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.numeric.arrays import Floats, Int32s
 from bmcompiler.numeric.ordered import combine, ordered_product
 from bmcompiler.numeric.sampled import convolution_sums
 
@@ -31,7 +30,7 @@ class Bm1684Arithmetic(FlushingUnits):
         """By Horner's rule from the last coefficient."""
         return fp32.taylor(x, _entries(table, terms))
 
-    def lookup(self, indices: NDArray[np.int32], table: Table, entries: int) -> Floats:
+    def lookup(self, indices: Int32s, table: Table, entries: int) -> Floats:
         """The low bits of the index count."""
         return _entries(table, entries)[indices & (entries - 1)]
 
@@ -53,7 +52,7 @@ class Bm1684Arithmetic(FlushingUnits):
         return depthwise_sums(window, fp32.flush(window.prepare(x)), weight)
 
 
-def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: bool = False) -> FloatArray:
+def float_convolution(window: Window, x: Floats, kernel: Floats, fast: bool = False) -> Floats:
     """(N, C, H, W) by (KH, KW, C rounded up to even, OC) in the chip's order, or in BLAS order when `fast`.
 
     There are four accumulators, and products run over rows, columns and channels of the kernel (bm1684.md 6.1).
@@ -62,16 +61,16 @@ def float_convolution(window: Window, x: FloatArray, kernel: FloatArray, fast: b
     padded[:, : x.shape[1]] = window.prepare(x)
     rows, zero = kernel.reshape(-1, kernel.shape[3]), np.zeros((kernel.shape[3], 1), np.float32)
 
-    def ordered(some: FloatArray, columns: FloatArray, bias: FloatArray) -> FloatArray:
+    def ordered(some: Floats, columns: Floats, bias: Floats) -> Floats:
         return ordered_product(some, columns, 4)
 
-    def product(columns: FloatArray) -> FloatArray:
+    def product(columns: Floats) -> Floats:
         return rows.T @ columns if fast else convolution_sums(rows, columns, zero, ordered)
 
     return convolution(window, padded, product, rows.shape[1], by_channel=False)
 
 
-def depthwise_sums(window: Window, x: FloatArray, weight: FloatArray) -> FloatArray:
+def depthwise_sums(window: Window, x: Floats, weight: Floats) -> Floats:
     """Kernel position k of (C, KH * KW) goes to accumulator k mod 2; `x` is prepared, neither has denormals."""
     if weight.shape[1] == 1:  # a single product is the result: no accumulator takes the sign off -0
         return fp32.multiply(next(window.taps(x)), weight[:, :, None])

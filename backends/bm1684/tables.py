@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP, align_up
 from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.numeric.arrays import Bytes, Floats
 
 _FIRST_EXP, _LAST_EXP = -103, 88
 _SERIES = 64
@@ -29,14 +29,14 @@ OFFSETS = {
 }
 
 
-def table(offset: int, entries: int) -> NDArray[np.float32]:
+def table(offset: int, entries: int) -> Floats:
     """`entries` values from byte `offset` of L2 on, which must lie in the constant tables."""
     first = offset - FIRST
     return l2_tables()[first : first + 4 * entries].view(np.float32)
 
 
 @cache
-def l2_tables() -> NDArray[np.uint8]:
+def l2_tables() -> Bytes:
     """The 14336 bytes of constant tables from offset 0x300000 of L2, computed (bm1684.md 8). Do not write to it."""
     signed = np.arange(256).astype(np.int8).astype(np.float64)
     inside = (signed >= _FIRST_EXP) & (signed <= _LAST_EXP)
@@ -58,12 +58,12 @@ def l2_tables() -> NDArray[np.uint8]:
     return joined.view(np.uint8)
 
 
-def _inverse_factorials() -> NDArray[np.float32]:
+def _inverse_factorials() -> Floats:
     """1/(k+1)! by repeated float32 division, which is why some entries are off by one in the last bit."""
     return np.divide.accumulate(np.maximum(np.arange(_SERIES + 1), 1).astype(np.float32))[1:]
 
 
-def _arcsine_series() -> NDArray[np.float32]:
+def _arcsine_series() -> Floats:
     """Odd terms (2m-1)!! / (2m)!! / (2m+1) in float32, even ones 0; the last are inf / inf, as on the chip."""
     m = np.arange(1, _SERIES // 2, dtype=np.float32)
     one = np.ones(1, np.float32)

@@ -38,11 +38,11 @@ from bmcompiler.backends.bm1684x.isa import (
     TRANS,
     VC,
 )
-from bmcompiler.backends.bm1684x.stream import Fields, split
+from bmcompiler.backends.bm1684x.stream import split
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import FileFormatError
 from bmcompiler.instructions.assembly import GROUP, Syntax, assembled_groups, assignments, find_syntax
-from bmcompiler.instructions.isa import Format
+from bmcompiler.instructions.isa import Fields, Format
 from bmcompiler.instructions.order import Engine
 
 _PAD = {Engine.TIU: "tiu.pad", Engine.GDMA: "gdma.pad"}

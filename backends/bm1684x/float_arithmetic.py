@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.ordered import in_turn
 from bmcompiler.backends.bm1684x.recipe_tables import entries
-from bmcompiler.backends.lanes.arithmetic import Floats, FlushingUnits, Words
+from bmcompiler.backends.lanes.arithmetic import FlushingUnits, Words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
+from bmcompiler.numeric.arrays import Floats, Int32s
 from bmcompiler.numeric.ordered import two_sums
 
 
@@ -21,7 +21,7 @@ class Bm1684xArithmetic(FlushingUnits):
         """a <= b ? a : b; denormals become zero."""
         return fp32.flush(fp32.minimum(a, b))
 
-    def to_int(self, x: Floats) -> NDArray[np.int32]:
+    def to_int(self, x: Floats) -> Int32s:
         """A NaN gives 0."""
         return np.where(np.isnan(x), np.int32(0), fp32.to_int(x))
 
@@ -29,7 +29,7 @@ class Bm1684xArithmetic(FlushingUnits):
         """By Horner's rule from the last coefficient down to the constant term 0."""
         return fp32.horner(x, np.concatenate([np.zeros(1, np.float32), entries(table, terms)]))
 
-    def lookup(self, indices: NDArray[np.int32], table: Table, entries_used: int) -> Floats:
+    def lookup(self, indices: Int32s, table: Table, entries_used: int) -> Floats:
         """The low bits of the index count."""
         return entries(table, entries_used)[indices & (entries_used - 1)]
 

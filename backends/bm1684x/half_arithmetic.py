@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import floats, halves
+from bmcompiler.numeric.arrays import Array, Bits16, Floats, Mask
 from bmcompiler.numeric.fused import GROUP
 from bmcompiler.numeric.half_products import half_product
 from bmcompiler.numeric.narrowing import to_bf16, to_fp16
 
-Values = NDArray[Any]
 _GATHERED = 1 << 21  # values of the gathered columns of a convolution at a time
 
 
@@ -31,54 +30,54 @@ class HalfArithmetic:
         self._from_single = {"f16": to_fp16, "bf16": to_bf16}[dtype]
         self._type, self._half = {"f16": (floats.FP16, halves.FP16), "bf16": (floats.BF16, halves.BF16)}[dtype]
 
-    def add(self, a: Values, b: Values) -> Values:
+    def add(self, a: Array, b: Array) -> Array:
         """a + b."""
         return self._stored(self._type.add(_bits(a), _bits(b)))
 
-    def subtract(self, a: Values, b: Values) -> Values:
+    def subtract(self, a: Array, b: Array) -> Array:
         """a - b."""
         return self._stored(self._type.subtract(_bits(a), _bits(b)))
 
-    def multiply(self, a: Values, b: Values) -> Values:
+    def multiply(self, a: Array, b: Array) -> Array:
         """a * b."""
         return self._stored(self._type.multiply(_bits(a), _bits(b)))
 
-    def maximum(self, a: Values, b: Values) -> Values:
+    def maximum(self, a: Array, b: Array) -> Array:
         """a > b ? a : b."""
         return self._stored(self._type.maximum(_bits(a), _bits(b)))
 
-    def minimum(self, a: Values, b: Values) -> Values:
+    def minimum(self, a: Array, b: Array) -> Array:
         """a <= b ? a : b."""
         return self._stored(self._type.minimum(_bits(b), _bits(a)))
 
-    def greater(self, a: Values, b: Values) -> NDArray[np.bool_]:
+    def greater(self, a: Array, b: Array) -> Mask:
         """a > b; false for NaN."""
         return self._type.greater(_bits(a), _bits(b))
 
-    def widen(self, x: Values) -> NDArray[np.float32]:
+    def widen(self, x: Array) -> Floats:
         """As fp32, exact but for denormals of bf16."""
         return self._half.widen(_bits(x))
 
-    def cast_from(self, x: NDArray[np.float32]) -> Values:
+    def cast_from(self, x: Floats) -> Array:
         """What a conversion from fp32 gives: denormals of fp32 count as 0."""
         return self._stored(self._from_single(x))
 
-    def cast(self, x: Values) -> NDArray[np.float32]:
+    def cast(self, x: Array) -> Floats:
         """As a conversion gives them in fp32."""
         return self._half.cast(_bits(x))
 
-    def narrow(self, x: NDArray[np.float32]) -> Values:
+    def narrow(self, x: Floats) -> Array:
         """Rounded to nearest even."""
         return self._stored(self._half.narrow(x))
 
-    def product(self, a: Values, b: Values, bias: Values | None = None, old: Values | None = None) -> Values:
+    def product(self, a: Array, b: Array, bias: Array | None = None, old: Array | None = None) -> Array:
         """Groups of 32 along the depth; a bias is added by the execution units."""
         left, right = self.widen(np.ascontiguousarray(a.T)), self.widen(np.ascontiguousarray(b))
         groups, start = _groups(len(right), 1), np.zeros((1, 1), np.float32)
         sums = self._stored(half_product(left, right, groups, start, self._half))
         return sums if bias is None else self.add(sums, bias)
 
-    def convolution(self, window: Window, x: Values, kernel: Values, bias: NDArray[np.float32] | None) -> Values:
+    def convolution(self, window: Window, x: Array, kernel: Array, bias: Floats | None) -> Array:
         """(N, C, H, W) by (O, C, KH, KW) with a bias of fp32: groups of 32 channels outermost, then row and column."""
         rows, image = self.widen(_grouped(kernel.transpose(1, 2, 3, 0))), self.widen(window.prepare(x))
         groups = _groups(kernel.shape[1], kernel.shape[2] * kernel.shape[3])
@@ -94,17 +93,17 @@ class HalfArithmetic:
                 target[:, y : y + step] = self._stored(found).reshape(len(kernel), -1, window.out[1])
         return out
 
-    def depthwise(self, window: Window, x: Values, kernel: Values, bias: Values | None) -> Values:
+    def depthwise(self, window: Window, x: Array, kernel: Array, bias: Array | None) -> Array:
         """(N, C, H, W) by (C, KH * KW): products in turn to two accumulators, of which the second has the bias."""
         zero = np.zeros(1, self._dtype)
         return self._in_turn(window, x, kernel, (zero, zero if bias is None else self.add(zero, bias)))
 
-    def window_sums(self, window: Window, x: Values, weight: NDArray[np.float32]) -> Values:
+    def window_sums(self, window: Window, x: Array, weight: Floats) -> Array:
         """Accumulators begin at -0; the factor is rounded to the type."""
         empty = np.array([-0.0], np.float32).astype(self._dtype)
         return self._in_turn(window, x, weight.astype(self._dtype), (empty, empty))
 
-    def _in_turn(self, window: Window, x: Values, kernel: Values, start: tuple[Values, Values]) -> Values:
+    def _in_turn(self, window: Window, x: Array, kernel: Array, start: tuple[Array, Array]) -> Array:
         shape = (*x.shape[:2], *window.out)
         sums = [np.broadcast_to(value[:, None, None], shape) for value in start]
         for number, tap in enumerate(window.taps(window.prepare(x))):
@@ -112,7 +111,7 @@ class HalfArithmetic:
             sums[number & 1] = self.add(sums[number & 1], product)
         return self.add(sums[0], sums[1])
 
-    def window_largest(self, window: Window, x: Values, border: float) -> Values:
+    def window_largest(self, window: Window, x: Array, border: float) -> Array:
         """acc > v ? acc : v from the first element of the window on."""
         first, *others = window.taps(window.prepare(x, border))
         found = np.ascontiguousarray(first)
@@ -126,11 +125,11 @@ class HalfArithmetic:
 
     divide = rsqrt = to_int = nearest_exponent = series = lookup = missing
 
-    def _stored(self, bits: NDArray[np.uint16]) -> Values:
+    def _stored(self, bits: Bits16) -> Array:
         return np.ascontiguousarray(bits).view(self._dtype).reshape(np.shape(bits))
 
 
-def _bits(x: Values) -> NDArray[np.uint16]:
+def _bits(x: Array) -> Bits16:
     return np.ascontiguousarray(x).view(np.uint16).reshape(np.shape(x))
 
 
@@ -140,7 +139,7 @@ def _groups(channels: int, taps: int) -> list[int]:
     return [GROUP] * (whole * taps) + [rest] * (taps if rest else 0)
 
 
-def _grouped(values: Values) -> Values:
+def _grouped(values: Array) -> Array:
     """(C, KH, KW, N) as (C * KH * KW, N) in the order of the groups."""
     channels, *_, count = values.shape
     split = channels // GROUP * GROUP

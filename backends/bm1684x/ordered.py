@@ -12,12 +12,12 @@ import numpy as np
 from bmcompiler.backends.lanes import window_sums
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
-from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.numeric.ordered import combine, two_sums
 from bmcompiler.numeric.sampled import convolution_sums
 
 
-def convolution(window: Window, x: FloatArray, kernel: FloatArray, bias: FloatArray | None) -> FloatArray:
+def convolution(window: Window, x: Floats, kernel: Floats, bias: Floats | None) -> Floats:
     """(N, C, H, W) by (O, C, KH, KW): products in order of channel, row and column of the kernel."""
     rows = np.ascontiguousarray(kernel.reshape(len(kernel), -1).T)
     start = np.zeros((len(kernel), 1), np.float32) if bias is None else bias[:, None]
@@ -25,13 +25,13 @@ def convolution(window: Window, x: FloatArray, kernel: FloatArray, bias: FloatAr
     return window_sums.convolution(window, window.prepare(x), sums, len(kernel), by_channel=True)
 
 
-def depthwise(window: Window, x: FloatArray, kernel: FloatArray, bias: FloatArray | None) -> FloatArray:
+def depthwise(window: Window, x: Floats, kernel: Floats, bias: Floats | None) -> Floats:
     """(N, C, H, W) by (C, KH * KW)."""
     first = np.zeros(1, np.float32) if bias is None else fp32.add(bias, np.float32(0))
     return in_turn(window, x, kernel, (np.zeros(1, np.float32), first))
 
 
-def in_turn(window: Window, x: FloatArray, kernel: FloatArray, start: tuple[FloatArray, FloatArray]) -> FloatArray:
+def in_turn(window: Window, x: Floats, kernel: Floats, start: tuple[Floats, Floats]) -> Floats:
     """Products of each channel in turn to two accumulators, which begin at `start` (C,)."""
     image, factors = fp32.flush(window.prepare(x)), fp32.flush(kernel)
     sums = np.empty((2, *x.shape[:2], *window.out), np.float32)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x import static_tables
 from bmcompiler.backends.bm1684x.chip import CHIP
@@ -22,6 +21,7 @@ from bmcompiler.backends.bm1684x.static_tables import FIRST_POWER, LAST_POWER, S
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.chip import Dims
 from bmcompiler.numeric import fp32
+from bmcompiler.numeric.arrays import Floats
 
 _WORD, _BIAS = 4, 127
 _BYTES = 256
@@ -41,7 +41,7 @@ SPACE = _DRAFT + _BYTES * _WORD
 
 
 # -- what they hold ----------------------------------------------------------------------------------------------------
-def entries(table: Table, count: int) -> NDArray[np.float32]:
+def entries(table: Table, count: int) -> Floats:
     """The first entries; of a series the coefficients of x, x**2..., which begin behind its constant term 0."""
     return _ENTRIES[table]()[_is_series(table) :][:count]
 
@@ -50,22 +50,22 @@ def _is_series(table: Table) -> bool:
     return _SIZES[table] < _BYTES
 
 
-def _stored(table: StaticTable) -> NDArray[np.float32]:
+def _stored(table: StaticTable) -> Floats:
     return table.data().view("<f4")
 
 
 @cache
-def _exp_series() -> NDArray[np.float32]:
+def _exp_series() -> Floats:
     return np.concatenate([np.zeros(1, np.float32), _stored(static_tables.EXP)[1:]])
 
 
 @cache
-def _sine_series() -> NDArray[np.float32]:
+def _sine_series() -> Floats:
     signs = np.array([0, 1, 0, -1], np.float32)
     return _stored(static_tables.EXP) * np.tile(signs, 8)
 
 
-def _by_byte(ordered: NDArray[np.float32]) -> NDArray[np.float32]:
+def _by_byte(ordered: Floats) -> Floats:
     """Entries -103 to 88 at the places of their bytes, 0 between."""
     found = np.zeros(_BYTES, np.float32)
     found[np.arange(FIRST_POWER, LAST_POWER + 1) % _BYTES] = ordered
@@ -73,21 +73,21 @@ def _by_byte(ordered: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @cache
-def _powers() -> NDArray[np.float32]:
+def _powers() -> Floats:
     return _by_byte(_stored(static_tables.EXP_TABLE))
 
 
 @cache
-def _integers() -> NDArray[np.float32]:
+def _integers() -> Floats:
     return _by_byte(np.arange(FIRST_POWER, LAST_POWER + 1, dtype=np.float32))
 
 
 @cache
-def _logarithms() -> NDArray[np.float32]:
+def _logarithms() -> Floats:
     return fp32.multiply(np.arange(_BYTES, dtype=np.float32) - _BIAS, np.array(_LN_2, "<u4").view("<f4"))
 
 
-_ENTRIES: dict[Table, Callable[[], NDArray[np.float32]]] = {
+_ENTRIES: dict[Table, Callable[[], Floats]] = {
     Table.EXP_SERIES: _exp_series,
     Table.LOG_SERIES: lambda: _stored(static_tables.LOG),
     Table.SINE_SERIES: _sine_series,

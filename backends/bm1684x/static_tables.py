@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES, Precision
+from bmcompiler.numeric.arrays import Bytes, Doubles
 
 FIRST_POWER, LAST_POWER = -103, 88
 """The exponents of the table of powers of e."""
@@ -38,11 +38,11 @@ class StaticTable:
         """Bytes of the table."""
         return self.words * ITEM_BYTES[self.precision]
 
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Doubles:
         """The entries before they are rounded to the precision."""
         return np.array([float(self.entry(index)) for index in range(self.words)])
 
-    def data(self) -> NDArray[np.uint8]:
+    def data(self) -> Bytes:
         """The table as it lies in static memory, little-endian."""
         values = self.values()
         if self.precision is Precision.INT32:
@@ -104,7 +104,7 @@ TABLES = (
 
 
 @cache
-def static_memory() -> NDArray[np.uint8]:
+def static_memory() -> Bytes:
     """All of static memory, with 0 where no table lies. Do not write to it."""
     memory = np.zeros(CHIP.static_size, np.uint8)
     for table in TABLES:

@@ -10,19 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Move, System, Task
 from bmcompiler.backends.bm1684x.isa import FORMAT_OF
 from bmcompiler.bmodel.model import Buffer
 from bmcompiler.errors import EncodingError
-from bmcompiler.instructions.isa import Columns, Format
+from bmcompiler.instructions.isa import Columns, Fields, Format
 from bmcompiler.instructions.order import Engine
+from bmcompiler.numeric.arrays import Ints
 
 STREAM_STEP = 128  # streams are padded to a multiple of it
 _HEAD_BYTES = 8
-
-Fields = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Stream:
     def __len__(self) -> int:
         return len(self.formats)
 
-    def columns(self) -> list[tuple[NDArray[np.int64], Format, Columns]]:
+    def columns(self) -> list[tuple[Ints, Format, Columns]]:
         """Per format that occurs: the numbers of its commands, and their fields as columns."""
         raw = np.frombuffer(self.data, np.uint8)
         places: dict[Format, list[int]] = defaultdict(list)

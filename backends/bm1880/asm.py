@@ -27,8 +27,8 @@ from bmcompiler.backends.bm1880.isa import (
     WindowOp,
 )
 from bmcompiler.errors import FileFormatError
-from bmcompiler.instructions.assembly import Fields, Syntax, assignments, at_line, find_syntax, source_lines
-from bmcompiler.instructions.isa import Columns
+from bmcompiler.instructions.assembly import Syntax, assignments, at_line, find_syntax, source_lines
+from bmcompiler.instructions.isa import Columns, Fields
 
 _HEADER_LEN = {Engine.TPU: TIU.size, Engine.GDMA: GDMA.size, Engine.CPU: CPU_PAYLOAD}
 _HEADER_FIELDS = ("neuron", "weight", "len", "mask", "reserved_26")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.isa import (
     CPU,
@@ -20,6 +19,7 @@ from bmcompiler.backends.bm1880.isa import (
     Engine,
 )
 from bmcompiler.errors import EncodingError, FileFormatError
+from bmcompiler.numeric.arrays import Bytes, Ints
 
 _ENGINES = frozenset(int(engine) for engine in FORMATS)
 ENGINE_MASK = 0x0F  # the meaningful bits of header byte 2
@@ -35,11 +35,11 @@ class Records:
     `offset` and `length` (bytes) locate payloads in `data`; `flags` are FLAG_NEURON | FLAG_WEIGHT bits.
     """
 
-    data: NDArray[np.uint8]
-    engine: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    length: NDArray[np.int64]
-    flags: NDArray[np.int64]
+    data: Bytes
+    engine: Ints
+    offset: Ints
+    length: Ints
+    flags: Ints
 
     def __len__(self) -> int:
         return len(self.engine)
@@ -50,14 +50,14 @@ class Records:
         rows = zip(self.engine.tolist(), self.offset.tolist(), self.length.tolist(), self.flags.tolist(), strict=True)
         return ((engine, raw[at : at + size], flags) for engine, at, size, flags in rows)
 
-    def of(self, engine: Engine) -> NDArray[np.int64]:
+    def of(self, engine: Engine) -> Ints:
         """Indices of the records of one engine."""
         return np.flatnonzero(self.engine == engine)
 
-    def payloads(self, engine: Engine) -> NDArray[np.uint8]:
+    def payloads(self, engine: Engine) -> Bytes:
         """Payloads of all TPU or GDMA records as (n, 112) or (n, 64) uint8, ready for `Format.decode`."""
         at = self.offset[self.of(engine)]
-        gathered: NDArray[np.uint8] = self.data[at[:, None] + np.arange(_SIZES[engine])]
+        gathered: Bytes = self.data[at[:, None] + np.arange(_SIZES[engine])]
         return gathered
 
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bmcompiler.analysis.figures import check_figures
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.lanes.counts import Fact, up, whole
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.chip import Dims
 from bmcompiler.codegen.bus import Bus
+from bmcompiler.numeric.arrays import Ints
 
-Count = int | NDArray[np.int64]
+Count = int | Ints
 """A number of one command, or a column of those of many."""
 
 WINOGRAD_PIXELS = 4

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.driver.checks import limits
 from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand
 from bmcompiler.backends.dv.driver.geometry import chain
 from bmcompiler.backends.dv.driver.structs import MAX_RUNS, OutputMode
+from bmcompiler.numeric.arrays import Ints, Mask
 
 Command = ConvCommand | FcCommand
-Spans = NDArray[np.int64]
+Spans = Ints
 """Memory, first byte and end of a part of memory in the last axis; all 0 = none."""
 _NONE = (0, 0, 0)
 _LAST = 1 << 60
@@ -99,6 +99,6 @@ def _span(buf: Buf, elements: int) -> tuple[int, int, int]:
     return min(buf.mem, _LAST), first, first + 2 * elements
 
 
-def _overlap(spans: Spans, span: Spans) -> NDArray[np.bool_]:
+def _overlap(spans: Spans, span: Spans) -> Mask:
     memory, first, end = np.moveaxis(spans, -1, 0)
     return (memory == span[0]) & (first < span[2]) & (span[1] < end)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
+from bmcompiler.numeric.arrays import Array, Floats, Int32s, Mask
 
-Floats = NDArray[np.float32]
-Words = NDArray[Any]
+Words = Array
 
 
 class Arithmetic(Protocol):
@@ -39,22 +36,22 @@ class Arithmetic(Protocol):
     def minimum(self, a: Floats, b: Floats) -> Floats:
         """The smaller one."""
 
-    def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
+    def greater(self, a: Floats, b: Floats) -> Mask:
         """a > b."""
 
     def rsqrt(self, x: Floats) -> Floats:
         """1 / sqrt(x)."""
 
-    def to_int(self, x: Floats) -> NDArray[np.int32]:
+    def to_int(self, x: Floats) -> Int32s:
         """int32 of a float, cut towards zero, saturating."""
 
-    def nearest_exponent(self, bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    def nearest_exponent(self, bits: Int32s) -> Int32s:
         """Biased exponent of the nearest power of two of the floats in these bits."""
 
     def series(self, x: Floats, table: Table, terms: int) -> Floats:
         """c[0] * x + c[1] * x**2 + ... with the first `terms` coefficients of a table."""
 
-    def lookup(self, indices: NDArray[np.int32], table: Table, entries: int) -> Floats:
+    def lookup(self, indices: Int32s, table: Table, entries: int) -> Floats:
         """Entry index mod `entries` of a table, which is a power of two."""
 
     def product(self, a: Floats, b: Floats, bias: Floats | None = None, old: Floats | None = None) -> Floats:
@@ -78,6 +75,6 @@ class FlushingUnits:
     rsqrt = staticmethod(fp32.rsqrt)
     nearest_exponent = staticmethod(fp32.nearest_exponent)
 
-    def greater(self, a: Floats, b: Floats) -> NDArray[np.bool_]:
+    def greater(self, a: Floats, b: Floats) -> Mask:
         """a > b; denormals compare as zero."""
         return fp32.flush(a) > fp32.flush(b)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Mask
+
 Count = Any
 """A number of one command, or a column of those of many."""
-Fact = bool | NDArray[np.bool_]
+Fact = bool | Mask
 
 
 def up(value: Count, step: Count) -> Count:

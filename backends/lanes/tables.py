@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bmcompiler.numeric.arrays import Floats
 
 BYTE_VALUES = 256
 """Entries of a table that the low byte of a word is looked up in."""
@@ -39,7 +40,7 @@ class OwnTable:
     data: bytes
     first: int = 0
 
-    def entries(self, count: int) -> NDArray[np.float32]:
+    def entries(self, count: int) -> Floats:
         """The first `count` of them."""
         return np.frombuffer(self.data, "<f4", count, self.first)
 

@@ -6,22 +6,19 @@ Callers run under `np.errstate(all="ignore")`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.windows import Window
-from bmcompiler.numeric.fp32 import FloatArray, add, maximum, multiply, products_stay_normal
+from bmcompiler.numeric.arrays import Array, Floats
+from bmcompiler.numeric.fp32 import add, maximum, multiply, products_stay_normal
 
 _GATHERED = 1 << 21  # values of the gathered columns of a convolution at a time
-Product = Callable[[FloatArray], FloatArray]
+Product = Callable[[Floats], Floats]
 """From the pixels under windows, columns (products, pixels), to sums (channels, pixels)."""
 
 
-def convolution(
-    window: Window, prepared: FloatArray, product: Product, channels: int, *, by_channel: bool
-) -> FloatArray:
+def convolution(window: Window, prepared: Floats, product: Product, channels: int, *, by_channel: bool) -> Floats:
     """(N, `channels`, OH, OW) of a prepared input (N, C, H, W).
 
     by_channel: whether the pixels of a channel follow each other in the columns, else those of a kernel position.
@@ -38,7 +35,7 @@ def convolution(
     return out
 
 
-def in_turn(window: Window, prepared: FloatArray, weight: FloatArray, sums: FloatArray) -> FloatArray:
+def in_turn(window: Window, prepared: Floats, weight: Floats, sums: Floats) -> Floats:
     """Adds position k of a kernel (C, KH * KW) in turn to one of `sums` (accumulators, N, C, OH, OW), and returns them.
 
     `prepared` (N, C, H, W) and `weight` have no denormals.
@@ -54,9 +51,9 @@ def in_turn(window: Window, prepared: FloatArray, weight: FloatArray, sums: Floa
     return sums
 
 
-def largest(window: Window, x: NDArray[Any], border: float) -> NDArray[Any]:
+def largest(window: Window, x: Array, border: float) -> Array:
     """Maximum over each window; positions outside `x` count as `border`."""
-    best: NDArray[Any] | None = None
+    best: Array | None = None
     for tap in window.taps(window.prepare(x, border)):
         if best is None:
             best = np.array(tap)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bmcompiler.numeric.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Window:
         )
         return rows, columns
 
-    def prepare(self, x: NDArray[Any], border: float = 0) -> NDArray[Any]:
+    def prepare(self, x: Array, border: float = 0) -> Array:
         """(N, C, H, W) with `border` around and between its pixels, cropped to `reach`."""
         if x.shape[2:] == self.reach and self.before == (0, 0) and self.spread == (1, 1):
             return x
@@ -47,7 +48,7 @@ class Window:
         sparse[:, :, :rows, :columns] = x[:, :, :rows, :columns]
         return full
 
-    def taps(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    def taps(self, x: Array) -> Iterator[Array]:
         """For each kernel position, row by row, the pixels of the prepared `x` it meets: (N, C, OH, OW)."""
         (oh, ow), (sy, sx) = self.out, self.stride
         for r in range(self.kernel[0]):

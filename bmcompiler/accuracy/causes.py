@@ -7,18 +7,16 @@ Each gives a sentence for people. Thresholds are chosen by what was seen on netw
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.accuracy.pairs import Pair
 from bmcompiler.accuracy.statistics import LayerNumbers
 from bmcompiler.ir import Operation
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 
-Array = NDArray[Any]
 _CUT_SHARE = 0.5
 """Share of the error in values at the end of the range from which cutting off is the cause."""
 _FEW_CODES = 0.25

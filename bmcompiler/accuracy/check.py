@@ -9,10 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.evaluation.decisions import DECISIONS
 from bmcompiler.inputs.source import Data
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from bmcompiler.accuracy.pairs import Pair
     from bmcompiler.accuracy.statistics import LayerNumbers, Numbers, OutputNumbers
 
-Array = NDArray[Any]
 _PRODUCTS = 4 << 30
 """Multiply-accumulates of all samples together, at most; but one sample is always taken."""
 _OP = 1 << 20

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.accuracy.pairs import Layer, Pair, alone
 from bmcompiler.accuracy.statistics import Numbers, OutputNumbers, float_values
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
-
-Array = NDArray[Any]
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
+from bmcompiler.numeric.arrays import Array
+from bmcompiler.options import Progress
 
 
 def rank(pair: Pair, numbers: Numbers, steps: list[Mapping[str, Array]], progress: Progress | None = None) -> list[str]:

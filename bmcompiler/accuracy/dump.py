@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.accuracy.pairs import Pair, device_values, real_values
 from bmcompiler.accuracy.statistics import float_values
@@ -15,8 +13,7 @@ from bmcompiler.files.kinds import ARRAYS
 from bmcompiler.files.store import atomic_output, file_name
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Value
-
-Array = NDArray[Any]
+from bmcompiler.numeric.arrays import Array
 
 
 def dump_layers(pair: Pair, steps: Iterable[Mapping[str, Array]], folder: Path) -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.ir.copying import copy_module
 from bmcompiler.ir.keys import TENSOR_NAME, is_weight
 from bmcompiler.numeric import quant_modes
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.target import Target
 
-Array = NDArray[Any]
 _LAYOUT = (
     *("fill-image-slots", "move-bands", "join-groups", "split-deconv", "join-siblings", "split-heads"),
     "transposed-products",

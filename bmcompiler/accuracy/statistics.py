@@ -8,16 +8,15 @@ from math import log10, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.accuracy.pairs import Layer, Pair, device_values, real_values
 from bmcompiler.evaluation.decisions import AUTO, Decisions, decisions
 from bmcompiler.evaluation.measures import Count
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import Judged
 
-Array = NDArray[Any]
 _TINY = 1e-30
 _BYTES = ("i8", "u8")
 _MASKED = 1e30

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from bmcompiler.accuracy.causes import likely_cause
 from bmcompiler.accuracy.culprits import rank
@@ -19,15 +17,14 @@ from bmcompiler.driver import data_of, load_network, pipeline_for, table_of
 from bmcompiler.errors import UsageError
 from bmcompiler.evaluation.decisions import checked_metric
 from bmcompiler.ir import Function
-from bmcompiler.options import Options
+from bmcompiler.numeric.arrays import Array
+from bmcompiler.options import Options, Progress
 from bmcompiler.passmanager import PassContext
 from bmcompiler.quant.data import batches, check_data
 from bmcompiler.quant.mode_table import Row, save_modes
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Target, find_target
 
-Array = NDArray[Any]
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 Path_ = str | Path
 WANTED = 0.02
 """Error of the outputs that a suggestion aims at."""

@@ -14,7 +14,8 @@ from bmcompiler.bmnet.prototypes import BMNET
 from bmcompiler.bmnet.tensor_op import TensorOp
 from bmcompiler.capi.kinds import object_or_class
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.numeric.arith import IntArray, dequantize, quantize_real
+from bmcompiler.numeric.arith import dequantize, quantize_real
+from bmcompiler.numeric.arrays import IntArray
 from bmcompiler.quant.table import LayerEntry
 
 LayerCalibrationParameter: TypeAlias = LayerEntry

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError, RuntimeUseError, UsageError
 from bmcompiler.evaluation.job import Evaluation, Part, PartResult
 from bmcompiler.evaluation.metrics import Values
 from bmcompiler.files.store import check_regular
 from bmcompiler.inputs.source import Samples
+from bmcompiler.numeric.arrays import Array
+from bmcompiler.options import Progress
 from bmcompiler.parallel import Pool
 from bmcompiler.spelling import spelled
 
@@ -86,8 +87,6 @@ def _line(content: dict[str, Any]) -> bytes:
     return json.dumps(content).encode() + b"\n"
 
 
-Array = NDArray[Any]
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 PART = 32
 """Samples per part: long enough that sending it is nothing, short enough for a bar that moves."""
 

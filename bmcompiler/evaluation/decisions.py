@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import UsageError
 from bmcompiler.evaluation import measures
 from bmcompiler.evaluation.measures import About, Count
 from bmcompiler.evaluation.metrics import KEPT, OF, Values, find_function
 from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import LogSoftmax, Softmax
 from bmcompiler.options import Judged
 
-Array = NDArray[Any]
 Outputs = Mapping[str, Array]
 Measure = Callable[[Array, Array, About], Count]
 AUTO, NORM = "auto", "norm"

@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import UsageError
 from bmcompiler.evaluation.decisions import per_sample
 from bmcompiler.evaluation.metrics import DECIDED, Metric, Outputs, Values
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.parallel import Task
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.spelling import spelled
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

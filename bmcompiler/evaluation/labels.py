@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.files.store import check_regular
 from bmcompiler.inputs.stored import stored_arrays
-
-Array = NDArray[Any]
+from bmcompiler.numeric.arrays import Array
 
 
 def load_labels(given: str, names: Sequence[str] | None = None) -> Array:

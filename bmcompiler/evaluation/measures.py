@@ -6,12 +6,11 @@ Each takes what was found, what float says, and what is known of the output (`Ab
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from bmcompiler.numeric.arrays import Array
+
 _OVERLAP = 0.5
 """Intersection over union from which on two boxes are the same."""
 _CORNERS = 4

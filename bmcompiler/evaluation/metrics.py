@@ -17,12 +17,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import RuntimeUseError, UsageError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.spelling import spelled
 
-Array = NDArray[Any]
 Outputs = Mapping[str, Array]
 Values = dict[str, list[float]]
 """Name -> a number per sample, in order."""

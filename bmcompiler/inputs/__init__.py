@@ -17,7 +17,8 @@ from bmcompiler.inputs.files import FileSource, FolderSource
 from bmcompiler.inputs.images import ImageSource
 from bmcompiler.inputs.limit import LimitedSource, checked_limit
 from bmcompiler.inputs.placing import Placement, placed
-from bmcompiler.inputs.source import Array, Data, InputData, Named, Samples, Source
+from bmcompiler.inputs.source import Data, InputData, Named, Samples, Source
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import ImageOptions
 
 __all__ = [

@@ -13,9 +13,10 @@ import numpy as np
 
 from bmcompiler.inputs.files import counted
 from bmcompiler.inputs.images import image_layout
-from bmcompiler.inputs.source import Array, Data, Samples
+from bmcompiler.inputs.source import Data, Samples
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.quant.data import bind_data, check_data, is_constant
 

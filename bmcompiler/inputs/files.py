@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import CalibrationError
-from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
+from bmcompiler.inputs.source import InputData, Named, Samples, Source
 from bmcompiler.inputs.stored import StoredArray, StrPath, stored_arrays
+from bmcompiler.numeric.arrays import Array, Ints
 from bmcompiler.spelling import spelled
 
 _UNNAMED = "arr_0"
@@ -114,7 +114,7 @@ class _FileSamples(Samples):
         self.shape = (int(self._ends[-1]), *_sample_shape(*parts[0]))
         self.dtype: np.dtype[Any] = np.result_type(*(stored.dtype for stored, _ in parts))
 
-    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+    def take(self, indices: Sequence[int] | Ints) -> Array:
         wanted = np.asarray(indices, np.int64)
         out = np.empty((len(wanted), *self.shape[1:]), self.dtype)
         owners = np.searchsorted(self._ends, wanted, side="right")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.inputs.source import Array, InputData, Samples
+from bmcompiler.inputs.source import InputData, Samples
+from bmcompiler.numeric.arrays import Array, Ints
 
 ENOUGH = 64
 """With so many samples some are held back; of fewer each is needed."""
@@ -18,11 +18,11 @@ _EACH = 4
 class SomeSamples(Samples):
     """Those of other samples that have certain numbers."""
 
-    def __init__(self, samples: Samples, numbers: NDArray[np.int64]) -> None:
+    def __init__(self, samples: Samples, numbers: Ints) -> None:
         self._samples, self._numbers = samples, numbers
         self.shape, self.dtype = (len(numbers), *samples.shape[1:]), samples.dtype
 
-    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+    def take(self, indices: Sequence[int] | Ints) -> Array:
         return self._samples.take(self._numbers[np.asarray(indices, np.int64)])
 
 
@@ -42,7 +42,7 @@ def parted(data: InputData) -> tuple[InputData, InputData] | None:
     return _some(data, rest, told), _some(data, few, None)
 
 
-def _some(data: InputData, numbers: NDArray[np.int64], told: str | None) -> InputData:
+def _some(data: InputData, numbers: Ints, told: str | None) -> InputData:
     arrays: Mapping[str, Array | Samples] = {
         name: SomeSamples(array, numbers) if isinstance(array, Samples) else np.asarray(array)[numbers]
         for name, array in data.items()

@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import CalibrationError, UnsupportedError, UsageError
 from bmcompiler.inputs.decode import SUFFIXES, load_pillow, picture
 from bmcompiler.inputs.files import counted
 from bmcompiler.inputs.placing import drawn
-from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
+from bmcompiler.inputs.source import InputData, Named, Samples, Source
+from bmcompiler.numeric.arrays import Array, Doubles, Floats, Ints
 from bmcompiler.options import ImageOptions, Numbers, numbers_of
 from bmcompiler.spelling import spelled
 
 _CHANNELS = (1, 3)
 
 
-def _factors(options: ImageOptions, channels: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _factors(options: ImageOptions, channels: int) -> tuple[Floats, Floats]:
     """(mean, scale), one number per channel. Raises UsageError when there are too many or too few."""
     scale = 1.0 if options.scale is None else options.scale
     mean, factor = _per_channel("mean", options.mean, channels), _per_channel("scale", scale, channels)
@@ -73,7 +73,7 @@ class ImageSamples(Samples):
         self.shape = (len(files), *wanted.shape[1:])
         self.dtype = np.dtype(np.float32)
 
-    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+    def take(self, indices: Sequence[int] | Ints) -> Array:
         out = np.empty((len(indices), *self.size, self.channels), np.float32)
         for row, index in enumerate(indices):
             image = picture(self.files[int(index)], self.channels)
@@ -143,7 +143,7 @@ def _layout(wanted: str, given: Named) -> str:
     raise UnsupportedError(f"input '{given.name}' {list(shape)} {reason}", remedy=remedy)
 
 
-def _per_channel(what: str, numbers: Numbers, channels: int) -> NDArray[np.float64]:
+def _per_channel(what: str, numbers: Numbers, channels: int) -> Doubles:
     found = numbers_of(numbers)
     if len(found) not in (1, channels):
         raise UsageError(
@@ -152,7 +152,7 @@ def _per_channel(what: str, numbers: Numbers, channels: int) -> NDArray[np.float
     return np.broadcast_to(np.array(found), (channels,))
 
 
-def _shown(numbers: NDArray[np.float32]) -> str:
+def _shown(numbers: Floats) -> str:
     texts = [f"{n:.6g}" for n in numbers.tolist()]
     return texts[0] if len(set(texts)) == 1 else f"[{', '.join(texts)}]"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import UsageError
-from bmcompiler.inputs.source import Array, InputData, Named, Samples, Source
+from bmcompiler.inputs.source import InputData, Named, Samples, Source
+from bmcompiler.numeric.arrays import Array, Ints
 
 
 class LimitedSource(Source):
@@ -35,7 +35,7 @@ class FirstSamples(Samples):
         self._samples = samples
         self.shape, self.dtype = (count, *samples.shape[1:]), samples.dtype
 
-    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+    def take(self, indices: Sequence[int] | Ints) -> Array:
         return self._samples.take(indices)
 
 

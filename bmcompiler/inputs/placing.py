@@ -7,12 +7,13 @@ aliases as it did in training), to within one step of a pixel. Everything else i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmcompiler.errors import UsageError
+from bmcompiler.numeric.arrays import Array, Bytes, Doubles, Int32s
 from bmcompiler.options import ImageOptions, numbers_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Placement:
     top: float
     left: float
 
-    def to_image(self, points: ArrayLike) -> NDArray[np.float64]:
+    def to_image(self, points: ArrayLike) -> Doubles:
         """Coordinates of the input as those of the picture, inside of it.
 
         The last axis holds x and y in turns: a point, or a box as x1, y1, x2, y2.
@@ -70,7 +71,7 @@ def placed(options: ImageOptions, size: Size, picture: Size) -> Placement:
     return Placement(picture, whole, top, left)
 
 
-def drawn(image: Image, options: ImageOptions, size: Size, channels: int) -> NDArray[np.uint8]:
+def drawn(image: Image, options: ImageOptions, size: Size, channels: int) -> Bytes:
     """The picture in the input: pixels (height, width, channels), red first."""
     place = placed(options, size, (image.height, image.width))
     if options.letterbox is None:
@@ -84,7 +85,7 @@ def drawn(image: Image, options: ImageOptions, size: Size, channels: int) -> NDA
     return out
 
 
-def _covering(image: Image, place: Placement, size: Size) -> NDArray[np.uint8]:
+def _covering(image: Image, place: Placement, size: Size) -> Bytes:
     from PIL.Image import Resampling
 
     (height, width), (down, across) = place.picture, (place.scaled[0] / image.height, place.scaled[1] / image.width)
@@ -94,7 +95,7 @@ def _covering(image: Image, place: Placement, size: Size) -> NDArray[np.uint8]:
     return np.asarray(image.resize((size[1], size[0]), Resampling.BILINEAR, box=box), np.uint8)
 
 
-def linear(pixels: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
+def linear(pixels: Bytes, size: Size) -> Bytes:
     """Pixels (height, width, channels) scaled to `size` between the two nearest on each axis; halves are a mean."""
     if pixels.shape[:2] == size:
         return pixels
@@ -107,12 +108,12 @@ def linear(pixels: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
     return (_tap(rows, first, near) + _tap(rows, second, far) + 2 >> 2).astype(np.uint8)
 
 
-def _tap(rows: NDArray[np.int32], which: NDArray[Any], factor: NDArray[np.int32]) -> NDArray[np.int32]:
-    found: NDArray[np.int32] = rows[which[:, 0, 0]] * factor >> 16
+def _tap(rows: Int32s, which: Array, factor: Int32s) -> Int32s:
+    found: Int32s = rows[which[:, 0, 0]] * factor >> 16
     return found
 
 
-def _taps(given: int, wanted: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int32], NDArray[np.int32]]:
+def _taps(given: int, wanted: int) -> tuple[Array, Array, Int32s, Int32s]:
     """For each place wanted: the two places given beside it, and their factors in 1 / 2048."""
     places = ((np.arange(wanted) + 0.5) * (given / wanted) - 0.5).clip(0, given - 1)
     first = np.floor(places).astype(np.int64)

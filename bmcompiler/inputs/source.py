@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from bmcompiler.errors import CalibrationError
-
-Array = NDArray[Any]
+from bmcompiler.numeric.arrays import Array, Ints
 
 
 class Named(Protocol):
@@ -33,7 +32,7 @@ class Samples(ABC):
     dtype: np.dtype[Any]
 
     @abstractmethod
-    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+    def take(self, indices: Sequence[int] | Ints) -> Array:
         """The samples with these numbers, (len(indices), *shape[1:]). Raises BMError naming the file at fault."""
 
     def __len__(self) -> int:

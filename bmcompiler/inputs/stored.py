@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from bmcompiler.errors import CalibrationError
-from bmcompiler.inputs.source import Array
+from bmcompiler.numeric.arrays import Array
 
 StrPath = str | os.PathLike[str]
 MAGIC = b"\x93NUMPY"

@@ -14,11 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from bmcompiler.errors import BMError, EncodingError, FileFormatError
-from bmcompiler.instructions.isa import Columns, Format
+from bmcompiler.instructions.isa import Columns, Fields, Format
 from bmcompiler.instructions.order import Engine
-
-Fields = dict[str, int]
-
 
 GROUP = "group"
 """The line before each group of commands."""

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmcompiler.errors import EncodingError
+from bmcompiler.numeric.arrays import Array, Bytes, Ints
 
 MAX_FIELD_BITS = 32
 _WORD = 32
 
-Columns = dict[str, NDArray[np.int64]]
+Fields = dict[str, int]
+Columns = dict[str, Ints]
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Format:
         """Columns of n commands that hold the reset values: {field: (n,) int64}."""
         return {f.name: np.full(n, f.default, np.int64) for f in self.fields}
 
-    def encode(self, table: Mapping[str, ArrayLike]) -> NDArray[np.uint8]:
+    def encode(self, table: Mapping[str, ArrayLike]) -> Bytes:
         """Pack columns (scalars broadcast, missing fields take their default) into an (n, size) uint8 array.
 
         Raises:
@@ -88,7 +90,7 @@ class Format:
             self._insert(words, self._known(name), column)
         return np.ascontiguousarray(words[:, :-1].astype("<u4")).view(np.uint8).reshape(n, self.size)
 
-    def _insert(self, words: NDArray[np.uint64], field: Field, column: NDArray[Any]) -> None:
+    def _insert(self, words: NDArray[np.uint64], field: Field, column: Array) -> None:
         bad = (column < 0) | (column >= (1 << field.width))
         if bad.any():
             self._too_wide(field, int(column[np.argmax(bad)]))
@@ -167,7 +169,7 @@ class Format:
         )
 
 
-def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[NDArray[np.int64], dict[int, Columns]]:
+def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[Ints, dict[int, Columns]]:
     """A stream of commands of two formats of one size that are told apart by their first bit.
 
     Returns: the number (n,) of every command's format, and the columns of each format's commands.

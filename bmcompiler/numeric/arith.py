@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Array, Floats, IntArray
 from bmcompiler.numeric.blas import one_blas_thread
-
-IntArray = NDArray[Any]
 
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     "i8": np.dtype(np.int8),
@@ -84,7 +82,7 @@ def saturate(x: IntArray, dtype: str) -> IntArray:
     return np.clip(x, low, high).astype(target)
 
 
-def truncate(x: NDArray[Any], target: np.dtype[Any]) -> NDArray[Any]:
+def truncate(x: Array, target: np.dtype[Any]) -> Array:
     """Conversion as programming languages have it: reals are cut towards zero, integers keep their low bits.
 
     Reals outside the range of an integer `target` become its nearest value, NaN becomes 0; bool is "not zero".
@@ -104,7 +102,7 @@ def requantize(x: IntArray, shift: int | IntArray, dtype: str) -> IntArray:
     return saturate(round_shift(x, shift), dtype)
 
 
-def quantize_real(x: NDArray[Any], threshold: float, dtype: str = "i8") -> IntArray:
+def quantize_real(x: Array, threshold: float, dtype: str = "i8") -> IntArray:
     """Real values to integers: saturate(floor(x * 128 / threshold + 0.5)) (bm1880.md 11.2).
 
     Args:
@@ -115,7 +113,7 @@ def quantize_real(x: NDArray[Any], threshold: float, dtype: str = "i8") -> IntAr
     return saturate(np.floor(scaled + 0.5), dtype)
 
 
-def dequantize(q: IntArray, threshold: float) -> NDArray[np.float32]:
+def dequantize(q: IntArray, threshold: float) -> Floats:
     """int8 to real values as float32: q * threshold / 128 (bm1880.md 11.2)."""
     return (np.asarray(q, dtype=np.float64) * (float(threshold) / 128.0)).astype(np.float32)
 

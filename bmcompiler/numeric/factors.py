@@ -7,12 +7,10 @@ ONNX Runtime rounds: integers differ from its own only where its product in floa
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.numeric import arith, fp32
+from bmcompiler.numeric.arrays import Array, Doubles, Int16s, Int32s
 
 CHANNEL = "channel"
 """The mode of sums of products with a multiplier and a shift of its own for each output channel."""
@@ -30,7 +28,7 @@ _ORDINARY = 2.0**-100
 """The last bit of such a number is a normal number, too."""
 
 
-def apart(factors: NDArray[Any] | float) -> NDArray[np.int32]:
+def apart(factors: Array | float) -> Int32s:
     """(multiplier, shift) of each of some positive factors, (N, 2).
 
     Raises ValueError for a factor that is not finite, is negative, or is 2**31 or more.
@@ -47,14 +45,12 @@ def apart(factors: NDArray[Any] | float) -> NDArray[np.int32]:
     return np.stack([multiplier, shift], axis=1).astype(np.int32)
 
 
-def real(factors: NDArray[Any]) -> NDArray[np.float64]:
+def real(factors: Array) -> Doubles:
     """The real numbers that rows of (multiplier, shift) stand for."""
     return np.ldexp(factors[..., 0].astype(np.float64), -factors[..., 1].astype(np.int64))
 
 
-def requantize(
-    x: NDArray[Any], multiplier: NDArray[Any], shift: NDArray[Any], dtype: str, zero_point: int | NDArray[Any] = 0
-) -> NDArray[Any]:
+def requantize(x: Array, multiplier: Array, shift: Array, dtype: str, zero_point: int | Array = 0) -> Array:
     """saturate(round(x * multiplier / 2**shift) + zero_point), exact, halves to even.
 
     Args:
@@ -73,7 +69,7 @@ def requantize(
     return arith.saturate(total, dtype)
 
 
-def requantize_real(x: NDArray[Any], factor: NDArray[Any], offset: NDArray[Any], dtype: str) -> NDArray[Any]:
+def requantize_real(x: Array, factor: Array, offset: Array, dtype: str) -> Array:
     """saturate(round(fl(fl(fl(x) * factor) + offset))), halves to even, in float32 (bm1684x-cube.md 9, rq0).
 
     Args:
@@ -91,6 +87,6 @@ def requantize_real(x: NDArray[Any], factor: NDArray[Any], offset: NDArray[Any],
     return np.rint(real, out=real).astype(limits.dtype)
 
 
-def shifts(rows: NDArray[np.int16]) -> NDArray[np.int16]:
+def shifts(rows: Int16s) -> Int16s:
     """Shifts of channels; one outside of 0 to `MOST_STEPS` is the nearest one there."""
     return np.clip(rows[:, 0], 0, MOST_STEPS)

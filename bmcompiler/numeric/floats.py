@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.numeric import fp32
+from bmcompiler.numeric.arrays import Array, Floats, Mask
 from bmcompiler.numeric.halves import BF16 as BF16_BITS
 from bmcompiler.numeric.halves import FP16 as FP16_BITS
 from bmcompiler.numeric.halves import Half
 
-Stored = NDArray[Any]
+Stored = Array
 Binary = Callable[[Stored, Stored], Stored]
 
 _NAN = np.uint16(0x7FFF)
@@ -43,19 +42,19 @@ class FloatType:
     add: Binary
     subtract: Binary
     multiply: Binary
-    number: Callable[[Stored], fp32.FloatArray]
+    number: Callable[[Stored], Floats]
     settle: Callable[[Stored], Stored]
     mantissa: int
 
-    def greater(self, a: Stored, b: Stored) -> NDArray[np.bool_]:
+    def greater(self, a: Stored, b: Stored) -> Mask:
         """a > b; false for NaN."""
         return np.asarray(self.number(a) > self.number(b))
 
-    def equal(self, a: Stored, b: Stored) -> NDArray[np.bool_]:
+    def equal(self, a: Stored, b: Stored) -> Mask:
         """Whether the bits are the same: zeros of two signs differ, a NaN equals itself."""
         return np.asarray(_bits(a) == _bits(b))
 
-    def less(self, a: Stored, b: Stored) -> NDArray[np.bool_]:
+    def less(self, a: Stored, b: Stored) -> Mask:
         """Neither a >= b nor the same bits: true when either is NaN."""
         return ~(self.number(a) >= self.number(b)) & ~self.equal(a, b)
 
@@ -93,7 +92,7 @@ def _bits(x: Stored) -> Stored:
     return x.view(np.uint32) if x.dtype == np.float32 else x
 
 
-def _half(half: Half, narrow: Callable[[fp32.FloatArray], Stored], settle: Callable[[Stored], Stored]) -> FloatType:
+def _half(half: Half, narrow: Callable[[Floats], Stored], settle: Callable[[Stored], Stored]) -> FloatType:
     def rounded(operation: np.ufunc) -> Binary:
         return lambda a, b: _quiet(narrow(operation(half.widen(a), half.widen(b))))
 
@@ -106,7 +105,7 @@ def _quiet(bits: Stored) -> Stored:
     return np.where(bits == np.uint16(0xFFFF), _NAN, bits)
 
 
-def _narrow_bf16(exact: fp32.FloatArray) -> Stored:
+def _narrow_bf16(exact: Floats) -> Stored:
     """Numbers below 2**-126 are exact here where it matters: products have 16 bits, sums are multiples of 2**-133."""
     words = np.ascontiguousarray(exact).view(np.uint32).reshape(np.shape(exact))
     lost = (words & _MAGNITUDE) < _LEAST_BF16

@@ -12,10 +12,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Floats, Indices, Int32s
 from bmcompiler.numeric.blas import in_parallel
-from bmcompiler.numeric.fp32 import TINY, FloatArray, add, flush, products_stay_normal
+from bmcompiler.numeric.fp32 import TINY, add, flush, products_stay_normal
 from bmcompiler.numeric.ordered import outer
 
 GROUP = 32
@@ -33,7 +33,7 @@ _PAIRS = 1 << 10  # single results at a time
 _STRIP = 8  # blocks that one thread makes in the same scratch memory
 
 
-def fused_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: FloatArray) -> FloatArray:
+def fused_product(a: Floats, b: Floats, groups: Sequence[int], start: Floats) -> Floats:
     """start + a.T @ b for a (K, M) and b (K, N), group by group of products.
 
     Args:
@@ -63,13 +63,13 @@ def fused_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: Fl
 
 
 def fused_pairs(
-    a: FloatArray,
-    b: FloatArray,
+    a: Floats,
+    b: Floats,
     groups: Sequence[int],
-    start: FloatArray,
-    rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
-) -> FloatArray:
+    start: Floats,
+    rows: Indices,
+    columns: Indices,
+) -> Floats:
     """Single results of `fused_product`, those at (rows[i], columns[i]); start is (M, N)."""
     safe = products_stay_normal(a, b)
     total, at = flush(start[rows, columns]), 0
@@ -91,13 +91,11 @@ def fused_pairs(
 class _Scratch(NamedTuple):
     """Memory for the products of a group of a block."""
 
-    products: FloatArray
-    integers: NDArray[np.int32]
+    products: Floats
+    integers: Int32s
 
 
-def _block(
-    a: FloatArray, b: FloatArray, groups: Sequence[int], total: FloatArray, scratch: _Scratch, safe: bool
-) -> FloatArray:
+def _block(a: Floats, b: Floats, groups: Sequence[int], total: Floats, scratch: _Scratch, safe: bool) -> Floats:
     """`fused_product` of a block onto `total`; `safe` = no product is denormal."""
     products, integers = scratch.products[:, : len(total)], scratch.integers[:, : len(total)]
     at = 0
@@ -109,7 +107,7 @@ def _block(
     return total
 
 
-def _fused(products: FloatArray, integers: NDArray[np.int32]) -> FloatArray:
+def _fused(products: Floats, integers: Int32s) -> Floats:
     """The sum of products (first axis), as the unit rounds it; overwrites both arrays."""
     largest = np.maximum(np.maximum.reduce(products), -np.minimum.reduce(products))
     plain = (largest >= _LEAST_SCALED) & (largest < np.inf)
@@ -123,7 +121,7 @@ def _fused(products: FloatArray, integers: NDArray[np.int32]) -> FloatArray:
     return sums * (exponent - _BELOW).view(np.float32)
 
 
-def _rare(products: FloatArray) -> FloatArray:
+def _rare(products: Floats) -> Floats:
     """`_fused` of any products: tiny ones, infinities and NaN."""
     finite = np.where(np.isfinite(products), products, np.float32(0)).astype(np.float64)
     largest = np.abs(finite).max(axis=0)

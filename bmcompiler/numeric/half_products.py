@@ -13,12 +13,12 @@ from functools import partial
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Bits16, Doubles, Floats, Mask
 from bmcompiler.numeric.blas import in_parallel
-from bmcompiler.numeric.fp32 import FloatArray, flush, products_stay_normal
+from bmcompiler.numeric.fp32 import flush, products_stay_normal
 from bmcompiler.numeric.fused import fused_pairs, fused_product
-from bmcompiler.numeric.halves import Bits, Half
+from bmcompiler.numeric.halves import Half
 from bmcompiler.numeric.sampled import chosen, real_sums, sampled
 
 _CHUNK = 8  # groups after which the sum so far is looked at
@@ -30,10 +30,8 @@ _ABOVE = 2.0**100  # sums of products beyond are left to `fused_product`, as are
 _SMALL = 1 << 15  # products; fewer are added at once
 _MOST_UNCERTAIN = 0.25  # of a strip; with more it is quicker to add all of it
 
-Wide = NDArray[np.float64]
 
-
-def half_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: FloatArray, half: Half) -> Bits:
+def half_product(a: Floats, b: Floats, groups: Sequence[int], start: Floats, half: Half) -> Bits16:
     """half.narrow(fused_product(a, b, groups, start)), bit for bit, but for what `sampled` says.
 
     Args:
@@ -49,7 +47,7 @@ def half_product(a: FloatArray, b: FloatArray, groups: Sequence[int], start: Flo
     return found
 
 
-def _exact(a: FloatArray, b: FloatArray, groups: Sequence[int], start: FloatArray, half: Half) -> Bits:
+def _exact(a: Floats, b: Floats, groups: Sequence[int], start: Floats, half: Half) -> Bits16:
     shape, size = (a.shape[1], b.shape[1]), a.size * b.shape[1]
     start = np.broadcast_to(flush(start), shape)
     if size < _SMALL or not _largest(a) * _largest(b) * len(a) + _largest(start) < _ABOVE:
@@ -74,7 +72,7 @@ def _exact(a: FloatArray, b: FloatArray, groups: Sequence[int], start: FloatArra
     return out
 
 
-def _largest(values: FloatArray) -> float:
+def _largest(values: Floats) -> float:
     """The largest magnitude; NaN where one is among them, 0 of nothing."""
     return max(float(values.max(initial=0)), -float(values.min(initial=0)))
 
@@ -87,8 +85,8 @@ class _Factor:
         sizes: values of each chunk of groups.
     """
 
-    def __init__(self, values: FloatArray, groups: Sequence[int]) -> None:
-        self.values: Wide = values.astype(np.float64)
+    def __init__(self, values: Floats, groups: Sequence[int]) -> None:
+        self.values: Doubles = values.astype(np.float64)
         self.tops, self.counts, self.norms = (np.empty((len(groups), values.shape[1])) for _ in range(3))
         self.sizes = [sum(groups[i : i + _CHUNK]) for i in range(0, len(groups), _CHUNK)]
         group = row = 0
@@ -103,7 +101,7 @@ class _Factor:
             group, row = some.stop, rows.stop
 
 
-def _sums(left: _Factor, right: _Factor, start: FloatArray) -> tuple[Wide, Wide]:
+def _sums(left: _Factor, right: _Factor, start: Floats) -> tuple[Doubles, Doubles]:
     """The real sums and how far the unit's can be from them, (M, N) each.
 
     1. Of a product less than 2**-24 of the group's largest is cut off, of a product of 0 nothing.
@@ -128,14 +126,14 @@ def _sums(left: _Factor, right: _Factor, start: FloatArray) -> tuple[Wide, Wide]
 
 
 def _settled(
-    found: Bits,
-    uncertain: NDArray[np.bool_],
-    a: FloatArray,
-    b: FloatArray,
+    found: Bits16,
+    uncertain: Mask,
+    a: Floats,
+    b: Floats,
     groups: Sequence[int],
-    start: FloatArray,
+    start: Floats,
     half: Half,
-) -> Bits:
+) -> Bits16:
     """`found` with the uncertain results added as the unit adds."""
     if uncertain.mean() > _MOST_UNCERTAIN:
         return half.narrow(fused_product(a, b, groups, start))

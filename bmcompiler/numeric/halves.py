@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.numeric.fp32 import FloatArray, flush
+from bmcompiler.numeric.arrays import Array, Bits16, Floats
+from bmcompiler.numeric.fp32 import flush
 from bmcompiler.numeric.narrowing import to_fp16
-
-Bits = NDArray[np.uint16]
 
 _QUIET = np.uint16(0x7FFF)
 
@@ -32,39 +30,39 @@ class Half(NamedTuple):
     """
 
     name: str
-    widen: Callable[[NDArray[Any]], FloatArray]
-    narrow: Callable[[FloatArray], Bits]
-    cast: Callable[[NDArray[Any]], FloatArray]
+    widen: Callable[[Array], Floats]
+    narrow: Callable[[Floats], Bits16]
+    cast: Callable[[Array], Floats]
 
 
 @cache
-def _fp16_values() -> FloatArray:
+def _fp16_values() -> Floats:
     return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
-def _widen_fp16(bits: NDArray[Any]) -> FloatArray:
+def _widen_fp16(bits: Array) -> Floats:
     return _fp16_values().take(bits)
 
 
-def _widen_bf16(bits: NDArray[Any]) -> FloatArray:
+def _widen_bf16(bits: Array) -> Floats:
     return flush(_cast_bf16(bits))
 
 
-def _narrow_bf16(x: FloatArray) -> Bits:
+def _narrow_bf16(x: Floats) -> Bits16:
     words = np.ascontiguousarray(x, np.float32).view(np.uint32)
     odd = (words >> 16) & np.uint32(1)
     bits = ((words + np.uint32(0x7FFF) + odd) >> 16).astype(np.uint16)
     return _with_nans(x, bits.reshape(np.shape(x)))
 
 
-def _with_nans(x: FloatArray, bits: Bits) -> Bits:
+def _with_nans(x: Floats, bits: Bits16) -> Bits16:
     missing = np.isnan(x)
     if missing.any():
         bits = np.where(missing, np.where(np.signbit(x), np.uint16(0xFFFF), _QUIET), bits)
     return bits
 
 
-def _cast_fp16(bits: NDArray[Any]) -> FloatArray:
+def _cast_fp16(bits: Array) -> Floats:
     wide = _widen_fp16(bits)
     lost = np.isnan(wide)
     if lost.any():
@@ -73,7 +71,7 @@ def _cast_fp16(bits: NDArray[Any]) -> FloatArray:
     return wide
 
 
-def _cast_bf16(bits: NDArray[Any]) -> FloatArray:
+def _cast_bf16(bits: Array) -> Floats:
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 

@@ -5,15 +5,12 @@ NaN becomes sign | 7FFF, too large numbers become infinite, denormals of fp32 co
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Array, Bits16, Floats
 from bmcompiler.numeric.rounding import Rounding, whole
 
-Floats = NDArray[np.float32]
-Bits = NDArray[np.uint16]
 Words = NDArray[np.uint32]
 
 NAN_BITS = np.uint16(0x7FFF)
@@ -27,7 +24,7 @@ _HALF_INFINITE = np.uint32(0x7C00)
 _DENORMAL_STEPS = np.float32(2.0**24)
 
 
-def to_bf16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
+def to_bf16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits16:
     """fp32 to bf16. Modes HALF_UP and HALF_DOWN act on the magnitude.
 
     Raises ValueError for an unknown mode.
@@ -40,7 +37,7 @@ def to_bf16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
     return _signed(bits, magnitude, rounded).reshape(np.shape(x))
 
 
-def to_fp16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
+def to_fp16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits16:
     """fp32 to fp16 with gradual underflow. Modes HALF_UP and HALF_DOWN act on the magnitude.
 
     Raises ValueError for an unknown mode.
@@ -58,7 +55,7 @@ def to_fp16(x: Floats, mode: int = Rounding.HALF_EVEN) -> Bits:
     return _signed(bits, magnitude, rounded).reshape(np.shape(x))
 
 
-def _nearest_fp16(x: Floats) -> Bits:
+def _nearest_fp16(x: Floats) -> Bits16:
     """Adding 0.5 puts the last bit of a denormal fp16 number at the end of the mantissa, where the sum is rounded."""
     bits = _bits(x)
     magnitude = bits & ~_SIGN
@@ -104,7 +101,7 @@ def _denormal_fp16(bits: Words, mode: int) -> Words:
     return np.abs(whole(kept.view(np.float32) * _DENORMAL_STEPS, mode)).astype(np.uint32)
 
 
-def _signed(bits: Words, magnitude: Words, rounded: NDArray[Any]) -> NDArray[np.uint16]:
+def _signed(bits: Words, magnitude: Words, rounded: Array) -> Bits16:
     if magnitude.max(initial=0) > _INFINITE:
         rounded[magnitude > _INFINITE] = NAN_BITS
     sign = bits >> np.uint32(16)

@@ -9,8 +9,9 @@ from functools import partial
 
 import numpy as np
 
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.numeric.blas import in_parallel
-from bmcompiler.numeric.fp32 import FloatArray, add, flush, products_stay_normal
+from bmcompiler.numeric.fp32 import add, flush, products_stay_normal
 
 # Values of a block, columns of it, and products of one accumulator at a time: together they stay in the second-level
 # cache.
@@ -21,7 +22,7 @@ _DEPTH = 32
 _STRIP = 8  # blocks that one thread makes in the same scratch memory
 
 
-def ordered_product(a: FloatArray, b: FloatArray, accumulators: int, start: FloatArray | None = None) -> FloatArray:
+def ordered_product(a: Floats, b: Floats, accumulators: int, start: Floats | None = None) -> Floats:
     """a.T @ b for a (K, M) and b (K, N), each product and each sum rounded; returns (M, N).
 
     Product k goes to accumulator k mod `accumulators`. With 2 the result is A0 + A1, with 4 (A0 + A2) + (A1 + A3).
@@ -61,7 +62,7 @@ def ordered_product(a: FloatArray, b: FloatArray, accumulators: int, start: Floa
     return out
 
 
-def two_sums(a: FloatArray, b: FloatArray, bias: FloatArray, old: FloatArray | None = None) -> FloatArray:
+def two_sums(a: Floats, b: Floats, bias: Floats, old: Floats | None = None) -> Floats:
     """a.T @ b in two accumulators, to which bias (M, 1), old results (M, N) and products go in turn."""
     # Product 0 follows bias and old results: it goes to the accumulator of the bias, or without old ones to the other.
     if old is None:
@@ -69,7 +70,7 @@ def two_sums(a: FloatArray, b: FloatArray, bias: FloatArray, old: FloatArray | N
     return ordered_product(a, b, 2, np.stack([np.broadcast_to(bias, old.shape), old]))
 
 
-def _add_block(sums: FloatArray, a: FloatArray, b: FloatArray, products: FloatArray | None) -> None:
+def _add_block(sums: Floats, a: Floats, b: Floats, products: Floats | None) -> None:
     """Adds the products of a block to its `sums`; `products` is scratch, None when denormals can appear on the way."""
     if products is not None and sums[0].size > 1:  # of single values numpy adds several at once
         for number, total in enumerate(sums):
@@ -80,7 +81,7 @@ def _add_block(sums: FloatArray, a: FloatArray, b: FloatArray, products: FloatAr
             total[...] = flush(total + flush(x * y))
 
 
-def _add_all(total: FloatArray, a: FloatArray, b: FloatArray, products: FloatArray) -> None:
+def _add_all(total: Floats, a: Floats, b: Floats, products: Floats) -> None:
     """Adds all products of one accumulator to `total`, one after the other; `products` is scratch."""
     for first in range(0, len(a), _DEPTH):
         some = slice(first, first + _DEPTH)
@@ -90,7 +91,7 @@ def _add_all(total: FloatArray, a: FloatArray, b: FloatArray, products: FloatArr
         np.add.reduce(terms, out=total)  # along the first axis numpy adds in order
 
 
-def outer(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
+def outer(a: Floats, b: Floats, out: Floats) -> None:
     """Products a[k, i] * b[k, j], each rounded.
 
     Every row that numpy multiplies costs as much as some thousand values more, because it clears the exceptions after
@@ -103,7 +104,7 @@ def outer(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
         np.multiply(a[:, :, None], b[:, None, :], out=out)
 
 
-def combine(sums: FloatArray) -> FloatArray:
+def combine(sums: Floats) -> Floats:
     """The sum of 2 or 4 accumulators (first axis): A0 + A1, or (A0 + A2) + (A1 + A3)."""
     if len(sums) == 2:
         return add(sums[0], sums[1])

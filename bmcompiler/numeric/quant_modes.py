@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array, Doubles, Floats
 
 LOW, HIGH, ASYMMETRIC = "low", "high", "asymmetric"
 MODES = (LOW, HIGH, ASYMMETRIC)
@@ -66,7 +65,7 @@ def rescale(scale: float, *, floor: bool = False) -> Rescale:
     return Rescale(single, shift, math.ldexp(single, shift))
 
 
-def low(total: NDArray[Any], factor: Rescale, dtype: str) -> NDArray[Any]:
+def low(total: Array, factor: Rescale, dtype: str) -> Array:
     """LowPrecisionSymmetric. `total`: integers, bias included; `dtype`: i8 or u8. Returns an array of `dtype`."""
     out = arith.requantize(total, factor.shift, dtype)
     multiplier = factor.multiplier
@@ -76,7 +75,7 @@ def low(total: NDArray[Any], factor: Rescale, dtype: str) -> NDArray[Any]:
     return arith.requantize(wide * multiplier, 7, dtype)
 
 
-def high(total: NDArray[Any], factor: Rescale, dtype: str, bias: NDArray[Any] | None = None) -> NDArray[Any]:
+def high(total: Array, factor: Rescale, dtype: str, bias: Array | None = None) -> Array:
     """HighPrecisionSymmetric.
 
     Args:
@@ -86,9 +85,7 @@ def high(total: NDArray[Any], factor: Rescale, dtype: str, bias: NDArray[Any] | 
     return _requantize(arith.requantize(total, factor.shift, "i16"), factor, dtype, bias, 0)
 
 
-def asymmetric(
-    total: NDArray[Any], crossed: NDArray[Any] | None, factor: Rescale, dtype: str, bias: NDArray[Any], zero_point: int
-) -> NDArray[Any]:
+def asymmetric(total: Array, crossed: Array | None, factor: Rescale, dtype: str, bias: Array, zero_point: int) -> Array:
     """HighPrecisionAsymmetric.
 
     Args:
@@ -104,9 +101,7 @@ def asymmetric(
     return _requantize(part, factor, dtype, bias, zero_point)
 
 
-def _requantize(
-    part: NDArray[Any], factor: Rescale, dtype: str, bias: NDArray[Any] | None, zero_point: int
-) -> NDArray[Any]:
+def _requantize(part: Array, factor: Rescale, dtype: str, bias: Array | None, zero_point: int) -> Array:
     """saturate(round half away(part * r + bias * s) + zero_point), each product and sum rounded to float32."""
     real = part.astype(np.float32)
     real *= np.float32(factor.residual)
@@ -115,7 +110,7 @@ def _requantize(
     return from_real(real, dtype, zero_point)
 
 
-def from_real(real: NDArray[Any], dtype: str, zero_point: int = 0) -> NDArray[Any]:
+def from_real(real: Array, dtype: str, zero_point: int = 0) -> Array:
     """float32 to integers: saturate(round half away from zero(real) + zero_point); NaN becomes the lowest value.
 
     The bounds are integers, so clamping before rounding is the same (bm1684.md 7.3, step 5). May change `real`.
@@ -131,17 +126,17 @@ def from_real(real: NDArray[Any], dtype: str, zero_point: int = 0) -> NDArray[An
     return whole.astype(limits.dtype)
 
 
-def quantize_even(x: NDArray[Any], scale: float | NDArray[np.float64], dtype: str, zero_point: int = 0) -> NDArray[Any]:
+def quantize_even(x: Array, scale: float | Doubles, dtype: str, zero_point: int = 0) -> Array:
     """Reals to integers as `quantize_away`, but that halves go to the even integer, before the zero point is added."""
     inverse, limits = np.float32(1) / np.float32(scale), np.iinfo(arith.NUMPY_DTYPES[dtype])
     with np.errstate(over="ignore", invalid="ignore"):
-        real: NDArray[Any] = np.asarray(x, np.float32) * inverse
+        real: Array = np.asarray(x, np.float32) * inverse
     real = np.fmax(real, np.float32(int(limits.min) - zero_point))
     whole = np.rint(np.minimum(real, np.float32(int(limits.max) - zero_point))).astype(np.int32)
     return (whole + zero_point).astype(limits.dtype)
 
 
-def quantize_away(x: NDArray[Any], scale: float | NDArray[np.float64], dtype: str, zero_point: int = 0) -> NDArray[Any]:
+def quantize_away(x: Array, scale: float | Doubles, dtype: str, zero_point: int = 0) -> Array:
     """Reals to integers: saturate(round half away from zero(fl(x * fl(1 / s))) + zero_point), s = float32(scale).
 
     Args:
@@ -153,7 +148,7 @@ def quantize_away(x: NDArray[Any], scale: float | NDArray[np.float64], dtype: st
         return from_real(np.asarray(x, np.float32) * inverse, dtype, zero_point)
 
 
-def dequantize(q: NDArray[Any], scale: float | NDArray[np.float64], zero_point: int = 0) -> NDArray[np.float32]:
+def dequantize(q: Array, scale: float | Doubles, zero_point: int = 0) -> Floats:
     """Integers to reals: (q - zero_point) * scale rounded to float32 once.
 
     For a scale that is a float32 number this is fl(float(q - zero_point) * scale), as the chip multiplies.

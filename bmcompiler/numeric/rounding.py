@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.numeric.arith import round_shift
+from bmcompiler.numeric.arrays import Array, Mask
 
 
 class Rounding(IntEnum):
@@ -23,7 +22,7 @@ class Rounding(IntEnum):
     HALF_DOWN = 6
 
 
-def shift_right(x: NDArray[Any], bits: int | NDArray[Any], mode: int) -> NDArray[Any]:
+def shift_right(x: Array, bits: int | Array, mode: int) -> Array:
     """x / 2**bits rounded, exactly, within the dtype of `x`.
 
     Args:
@@ -46,9 +45,7 @@ def shift_right(x: NDArray[Any], bits: int | NDArray[Any], mode: int) -> NDArray
     return floor + _round_up(mode, floor, rest, half, x < 0).astype(x.dtype)
 
 
-def _round_up(
-    mode: int, floor: NDArray[Any], rest: NDArray[Any], half: NDArray[Any], negative: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _round_up(mode: int, floor: Array, rest: Array, half: Array, negative: Mask) -> Mask:
     """Where the floor is one too low. `rest`: what the floor leaves; `half`: the rest of a tie."""
     if mode == Rounding.DOWN:
         return np.zeros(floor.shape, np.bool_)
@@ -66,7 +63,7 @@ def _round_up(
     return np.asarray((rest > half) | (tie & up))
 
 
-def whole(x: NDArray[Any], mode: int) -> NDArray[Any]:
+def whole(x: Array, mode: int) -> Array:
     """Floats rounded to whole numbers, of the same dtype; the sign of a zero is that of `x`, NaN stays as it is.
 
     Raises ValueError for an unknown mode.
@@ -76,7 +73,7 @@ def whole(x: NDArray[Any], mode: int) -> NDArray[Any]:
         return np.where(np.isfinite(x), np.copysign(rounded, x), x)
 
 
-def _whole(x: NDArray[Any], mode: int) -> NDArray[Any]:
+def _whole(x: Array, mode: int) -> Array:
     """Every difference here is exact where it decides: numbers of half a unit and more lie on a grid finer than it."""
     half = x.dtype.type(0.5)
     if mode == Rounding.HALF_EVEN:

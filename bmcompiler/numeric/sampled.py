@@ -15,7 +15,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcompiler.numeric.fp32 import FloatArray, flush
+from bmcompiler.numeric.arrays import Floats, Indices
+from bmcompiler.numeric.fp32 import flush
 
 ONE_IN = 64
 """Of so many rows of a product one is added in the chip's order."""
@@ -42,9 +43,7 @@ def sampled() -> bool:
     return _ON.get()
 
 
-def real_sums(
-    a: FloatArray, b: FloatArray, start: FloatArray, rounded: Callable[[FloatArray], NDArray[_Stored]]
-) -> NDArray[_Stored]:
+def real_sums(a: Floats, b: Floats, start: Floats, rounded: Callable[[Floats], NDArray[_Stored]]) -> NDArray[_Stored]:
     """start + a.T @ b for (K, M), (K, N) and what broadcasts to (M, N), then `rounded`; NaN have one sign."""
     shape = (a.shape[1], b.shape[1])
     left, start = a.astype(np.float64).T, np.broadcast_to(start, shape)
@@ -57,15 +56,13 @@ def real_sums(
     return np.concatenate(found, axis=1)
 
 
-def chosen(a: FloatArray) -> NDArray[np.intp]:
+def chosen(a: Floats) -> Indices:
     """The rows of a.T, of (K, M), that are added in the chip's order; zeros among its values do not matter."""
     words = np.ascontiguousarray(a).view(np.uint32)
     return np.flatnonzero((np.add.reduce(words, dtype=np.uint32) * _FACTOR) >> _SHIFT == 0)
 
 
-def convolution_sums(
-    a: FloatArray, b: FloatArray, bias: FloatArray, exact: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
-) -> FloatArray:
+def convolution_sums(a: Floats, b: Floats, bias: Floats, exact: Callable[[Floats, Floats, Floats], Floats]) -> Floats:
     """exact(a, b, bias) for float32 (K, M), (K, N) and (M, 1); sampled where this thread does so."""
     if not sampled():
         return exact(a, b, bias)
@@ -76,7 +73,7 @@ def convolution_sums(
     return sums
 
 
-def _short(x: FloatArray) -> FloatArray:
+def _short(x: Floats) -> Floats:
     """To half of the bits of float32, nearest even."""
     bits = x.view(np.uint32)
     half = (np.uint32(1) << (_LOST - np.uint32(1))) - np.uint32(1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bmcompiler.numeric.arrays import Array
 
 _STEPS = 128
 _LIMIT = 6
@@ -19,7 +19,7 @@ _BLOCK = 1 << 14
 """Elements worked on at a time, so that all temporaries stay in the cache."""
 
 
-def erf(x: NDArray[Any]) -> NDArray[Any]:
+def erf(x: Array) -> Array:
     """Error function, 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x; floats of any shape, the result likewise.
 
     Taylor series around the nearest of the points k / 128. With d the n-th derivative divided by n!, erf'' = -2x erf'
@@ -34,7 +34,7 @@ def erf(x: NDArray[Any]) -> NDArray[Any]:
     return out.reshape(np.shape(x))
 
 
-def _erf(x: NDArray[Any], terms: int) -> NDArray[Any]:
+def _erf(x: Array, terms: int) -> Array:
     """erf of float64 values with so many terms beyond the first."""
     size = np.minimum(np.abs(x), float(_LIMIT))
     index = np.rint(np.nan_to_num(size) * _STEPS).astype(np.intp)

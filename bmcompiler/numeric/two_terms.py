@@ -13,10 +13,9 @@ A layer has integer weights W1, real weight = W1 * step, and what these leave is
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+
+from bmcompiler.numeric.arrays import Array, Doubles, Int8s
 
 INT8, DOUBLE = "int8", "double"
 """Modes of layers with power-of-two shifts: weights in one term, and in two."""
@@ -27,12 +26,12 @@ MOST_FINER = 6
 """How many bits finer than the first the second result of a summed layer is at the most: the shift of the sum."""
 
 
-def left_over(weight: NDArray[Any], first: NDArray[np.int8], step: float) -> NDArray[np.float64]:
+def left_over(weight: Array, first: Int8s, step: float) -> Doubles:
     """What the first term leaves of real weights."""
     return np.asarray(weight, np.float64) - first * step
 
 
-def second_term(rest: NDArray[np.float64], step: float) -> NDArray[np.int8]:
+def second_term(rest: Doubles, step: float) -> Int8s:
     """W0 of a dense layer; rest: what its first term leaves, at most half a step of it."""
     return np.floor(rest / step * 2.0**BITS + 0.5).astype(np.int8)
 

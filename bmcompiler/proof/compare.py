@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from bmcompiler.numeric.arrays import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Wrong:
         )
 
 
-def different(given: Array, expected: Array) -> NDArray[np.bool_]:
+def different(given: Array, expected: Array) -> Mask:
     """Where two arrays of one shape and type have other bits.
 
     Two NaN are the same whatever their bits: which payload an addition of NaN hands on is the processor's choice, here
@@ -80,7 +78,7 @@ def compare(got: Mapping[str, Array], wanted: Mapping[str, Array]) -> list[Wrong
     return found
 
 
-def _wrong(name: str, given: Array, expected: Array, where: NDArray[np.bool_]) -> Wrong:
+def _wrong(name: str, given: Array, expected: Array, where: Mask) -> Wrong:
     at = np.unravel_index(int(where.argmax()), where.shape)
     with np.errstate(all="ignore"):
         apart = np.abs(given[where].astype(np.float64) - expected[where].astype(np.float64))

@@ -16,10 +16,10 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Value, verify_module
 from bmcompiler.ir.extract import extract
 from bmcompiler.ir.keys import GROUP, WEIGHT
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.plugins.custom_layers import CUSTOMIZED
 from bmcompiler.proof.compare import Wrong
-from bmcompiler.proof.sample import Array
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Target
 

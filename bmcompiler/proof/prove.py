@@ -19,12 +19,13 @@ from bmcompiler.inputs.source import Data
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Value
 from bmcompiler.ir.copying import copy_module
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.sampled import ONE_IN, sampled_sums
 from bmcompiler.options import Check
 from bmcompiler.plugins.registry import PluginError, entry_points, lookup
 from bmcompiler.proof.compare import Wrong, compare
 from bmcompiler.proof.cost import way_of
-from bmcompiler.proof.sample import Array, samples_of
+from bmcompiler.proof.sample import samples_of
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Target, find_target
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.inputs.source import Data, take
 from bmcompiler.ir import Function, TensorType, Value
 from bmcompiler.ir.keys import INPUT_THRESHOLDS
 from bmcompiler.numeric import quant_modes
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.quant.data import bind_data
 
-Array = NDArray[Any]
 _FEW = 128
 """Whole numbers of which nothing is known are drawn below this: bytes, short sequences, and sums of them stay exact."""
 _DEVIATIONS = 3.0

@@ -5,19 +5,20 @@ One step of calibration, as any process can do it: run the float net, count the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import CalibrationError
 from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import Observer, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import WEIGHT
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.options import Progress
 from bmcompiler.parallel.task import InlinePool, NamedTask, Pool
 from bmcompiler.quant import histogram
 from bmcompiler.quant.data import Checked, batches, check_data
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from bmcompiler.inputs.source import Data
 
 
-Array = NDArray[Any]
 Step = tuple[int, Mapping[str, Array]]
 """Its number and inputs."""
 Watch = Callable[[int], "Observer | None"]
@@ -101,9 +101,6 @@ def _not_finite(function: Function, value: Value) -> CalibrationError:
         remedy="check that the data are prepared as the network expects (scaling, mean)",
     )
 
-
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
-"""(items, label, total) -> the same items; `bmcompiler.cli.common.progress` fits."""
 
 _SAMPLES_AT_ONCE = 32
 # Values of all tensors of one step together; more would leave the caches and, for large nets, the memory.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import CalibrationError
-from bmcompiler.inputs.source import Array, Data, InputData, Samples, Source, take
+from bmcompiler.inputs.source import Data, InputData, Samples, Source, take
 from bmcompiler.ir import Function, TensorType
+from bmcompiler.numeric.arrays import Array, Ints
 
 Checked = Mapping[str, "Array | Samples"]
 """Arrays of a net's inputs in input order and in the inputs' element types, each (samples, *input_shape[1:])."""
@@ -163,12 +162,12 @@ class _CheckedSamples(Samples):
         self._given, self._check = given, check
         self.shape, self.dtype = given.shape, check.wanted.numpy
 
-    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Array:
+    def take(self, indices: Sequence[int] | Ints) -> Array:
         return self._check.values(self._given.take(indices))
 
 
 def batches(
-    data: Checked | Mapping[str, NDArray[Any]], sizes: Mapping[str, int], steps: Iterable[int] | None = None
+    data: Checked | Mapping[str, Array], sizes: Mapping[str, int], steps: Iterable[int] | None = None
 ) -> Iterator[dict[str, Array]]:
     """The samples in steps of `sizes[name]` (one batch per input); the first samples fill up the last step.
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bmcompiler.numeric.arrays import Array, Doubles, Floats, Ints
 
 LEVELS = 128
 """Magnitudes that int8 can tell apart."""
@@ -35,7 +35,7 @@ class Histogram:
 
     def __init__(self, bins: int = 2048) -> None:
         self.bins = bins
-        self.counts: NDArray[np.int64] = np.zeros(bins, np.int64)
+        self.counts: Ints = np.zeros(bins, np.int64)
         self.limit = 0.0
         self.largest = 0.0
         self.zeros = 0
@@ -50,14 +50,14 @@ class Histogram:
         """How many values have been counted."""
         return int(self.counts.sum())
 
-    def add(self, x: NDArray[Any]) -> None:
+    def add(self, x: Array) -> None:
         """Count the values of an array of any shape. Raises ValueError when one is not finite."""
         with np.errstate(over="ignore"):
             flat = np.asarray(x, dtype=np.float32).ravel()
         for start in range(0, flat.size, _CHUNK):
             self._add_chunk(np.abs(flat[start : start + _CHUNK]))
 
-    def _add_chunk(self, magnitudes: NDArray[np.float32]) -> None:
+    def _add_chunk(self, magnitudes: Floats) -> None:
         largest = float(magnitudes.max())
         if not math.isfinite(largest):
             raise ValueError("a value is not finite")
@@ -96,7 +96,7 @@ class Histogram:
         self.counts += other.counts
         self.zeros += other.zeros
 
-    def used(self) -> NDArray[np.int64]:
+    def used(self) -> Ints:
         """Counts up to the bin of the largest value."""
         if self.limit == 0.0:
             return self.counts[:1]
@@ -126,13 +126,13 @@ def _percentile(histogram: Histogram, percentile: float) -> float:
     return (first + 1) * histogram.width
 
 
-def _without_zeros(histogram: Histogram) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = histogram.used().copy()
+def _without_zeros(histogram: Histogram) -> Ints:
+    counts: Ints = histogram.used().copy()
     counts[0] -= histogram.zeros
     return counts
 
 
-def _cuts(count: int) -> NDArray[np.int64]:
+def _cuts(count: int) -> Ints:
     """Candidate numbers of bins kept, ending with all of them."""
     return np.unique(np.linspace(LEVELS, count, min(_CANDIDATES, count - LEVELS + 1)).round().astype(np.int64))
 
@@ -159,7 +159,7 @@ def _kl(histogram: Histogram) -> float:
     return int(cuts[int(np.argmin(_divergences(counts, cuts)))]) * width
 
 
-def _divergences(counts: NDArray[np.int64], cuts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _divergences(counts: Ints, cuts: Ints) -> Doubles:
     """KL(P || Q) per cut, in nats."""
     total = float(counts.sum())
     running = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
@@ -182,7 +182,7 @@ def _divergences(counts: NDArray[np.int64], cuts: NDArray[np.int64]) -> NDArray[
     return np.asarray((plogp - plogq) / total - np.log(total / kept))
 
 
-def _xlogx(x: NDArray[Any]) -> NDArray[np.float64]:
+def _xlogx(x: Array) -> Doubles:
     return np.asarray(x * np.log(np.maximum(x, 1)))
 
 

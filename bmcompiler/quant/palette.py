@@ -7,10 +7,8 @@ often each occurs. A round of k-means is then two searches and a difference of r
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Half = NDArray[np.float16]
-Double = NDArray[np.float64]
+from bmcompiler.numeric.arrays import Doubles, Halves, Ints
 
 SIZE = 256
 """Entries of a table that bytes point into."""
@@ -18,7 +16,7 @@ _PATTERNS = 1 << 16
 _ROUNDS = 100
 
 
-def distinct(weights: Half) -> tuple[Half, NDArray[np.int64]]:
+def distinct(weights: Halves) -> tuple[Halves, Ints]:
     """The different values of finite weights in ascending order, and how often each occurs; -0 counts as 0."""
     counts = np.bincount(weights.view(np.uint16).reshape(-1), minlength=_PATTERNS)
     counts[0] += counts[0x8000]
@@ -29,7 +27,7 @@ def distinct(weights: Half) -> tuple[Half, NDArray[np.int64]]:
     return values[order], counts[patterns[order]]
 
 
-def palette(weights: Half, size: int = SIZE) -> Half:
+def palette(weights: Halves, size: int = SIZE) -> Halves:
     """At most `size` numbers in ascending order, 0 among them, that lie near all weights in the sense of least squares.
 
     Weights of less than `size` different values besides 0 are their own table. Otherwise: Lloyd's rounds from centres
@@ -54,7 +52,7 @@ def palette(weights: Half, size: int = SIZE) -> Half:
     return np.unique(centres.astype(np.float16) + np.float16(0))
 
 
-def nearest(weights: Half, table: Half) -> Half:
+def nearest(weights: Halves, table: Halves) -> Halves:
     """For each weight the nearest entry of an ascending table, the lower one of two that are as near."""
     values, _ = distinct(weights)
     wide = table.astype(np.float64)
@@ -65,14 +63,14 @@ def nearest(weights: Half, table: Half) -> Half:
     return lookup[weights.view(np.uint16)]
 
 
-def _first(values: Double, counts: NDArray[np.int64], size: int) -> Double:
+def _first(values: Doubles, counts: Ints, size: int) -> Doubles:
     """Starting centres in ascending order: as dense as the cube root of counts per distance between values."""
     gaps = np.diff(values)
     share = _running(np.cbrt((counts[1:] + counts[:-1]) * gaps * gaps))
     return np.interp((np.arange(size) + 0.5) / size * share[-1], share, values)
 
 
-def _moved(values: Double, running: list[Double], centres: Double) -> Double:
+def _moved(values: Doubles, running: list[Doubles], centres: Doubles) -> Doubles:
     """Each centre at the mean of the weights that are nearest to it, and the one next to 0 at 0.
 
     Args:
@@ -89,5 +87,5 @@ def _moved(values: Double, running: list[Double], centres: Double) -> Double:
     return np.sort(moved)
 
 
-def _running(values: Double) -> Double:
+def _running(values: Doubles) -> Doubles:
     return np.concatenate([[0.0], np.cumsum(values)])

@@ -11,13 +11,14 @@ import numpy as np
 
 from bmcompiler.api import compile_module
 from bmcompiler.errors import RuntimeUseError, UnsupportedError, UsageError
-from bmcompiler.frontends.bmlang.emit import Array, Trace
+from bmcompiler.frontends.bmlang.emit import Trace
 from bmcompiler.frontends.bmlang.meanings.registry import Call, Meaning
 from bmcompiler.frontends.bmlang.program import Program, current, need_data
 from bmcompiler.frontends.bmlang.tensor import Tensor
 from bmcompiler.frontends.bmlang.types import BmLangMode
 from bmcompiler.interpreter import evaluate_op, run_module
 from bmcompiler.ir import Module, TensorType, Value, copy_module
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.options import as_level

@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.frontends.bmlang.fields import need_size
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Block, TensorType, Value, type_of_array
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops import find_op
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.core import Weight
 
-Array = NDArray[Any]
 _AXES_BETWEEN = 12
 """Axes of what operators make on the way: blocks take apart up to two of them."""
 

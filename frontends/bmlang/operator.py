@@ -12,7 +12,7 @@ import numpy as np
 
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.frontends.bmlang import checks, fields, types
-from bmcompiler.frontends.bmlang.emit import Array, Eager, Emit, NotConstantError, Trace
+from bmcompiler.frontends.bmlang.emit import Eager, Emit, NotConstantError, Trace
 from bmcompiler.frontends.bmlang.meanings.registry import Call, Counted, Meaning, Results, meanings
 from bmcompiler.frontends.bmlang.program import Program, current, need_data
 from bmcompiler.frontends.bmlang.rows import SIGNATURE_KINDS, WANTED, Parameter, Row
@@ -20,6 +20,7 @@ from bmcompiler.frontends.bmlang.table import TABLE
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor
 from bmcompiler.frontends.bmlang.types import Arithmetic, DataType
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 
 
 class Operator:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from bmcompiler.errors import UsageError
-from bmcompiler.frontends.bmlang.emit import Array
 from bmcompiler.frontends.bmlang.rows import CHIPS
 from bmcompiler.frontends.bmlang.tensor import Tensor
 from bmcompiler.frontends.bmlang.types import Arithmetic, BmLangMode
 from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.builder import Builder
 
 if TYPE_CHECKING:

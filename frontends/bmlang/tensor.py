@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmcompiler.errors import UsageError
 from bmcompiler.frontends.bmlang.fields import MOST_AXES, member, need_size, real, shown, wholes
 from bmcompiler.frontends.bmlang.types import FROM_IR, DataType, TensorKind
 from bmcompiler.ir.types import FROM_NUMPY, numpy_dtype
+from bmcompiler.numeric.arrays import Array
 
-Array = NDArray[Any]
 _SHOWN = 8
 
 

@@ -21,7 +21,7 @@ from bmcompiler.plugins.registry import plugin_code
 from bmcompiler.plugins.tables import Doors, PluginTable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from bmcompiler.numeric.arrays import Floats
 
 Results: TypeAlias = Any
 """What a converter returns: the Value of its only top, or a sequence with one Value per top."""
@@ -85,7 +85,7 @@ class Layer:
         return axis + rank if axis < 0 else axis
 
     # -- weights ----------------------------------------------------------------------------------------------------
-    def weights(self, *shapes: tuple[int, ...]) -> list[NDArray[np.float32]]:
+    def weights(self, *shapes: tuple[int, ...]) -> list[Floats]:
         """The layer's blobs in the shapes stated (leading ones may differ: old files pad shapes to four axes).
 
         Raises FileFormatError (blobs missing) or ShapeError (count or shape), with what was expected and found.

@@ -22,7 +22,7 @@ from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.files import is_text, parse_binary, read_bytes, read_net
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from bmcompiler.numeric.arrays import Floats
 
 MAX_DIM = 2**31 - 1
 _RAW_TYPES = {0: "<f8", 1: "<f4", 2: "<f2", 3: "<i4", 4: "<u4"}  # caffe_pb2.Type
@@ -34,7 +34,7 @@ class Blob:
     """One parameter tensor: the shape the file states and its values as a flat float32 array."""
 
     shape: tuple[int, ...]
-    values: NDArray[np.float32]
+    values: Floats
 
 
 class BlobError(ValueError):
@@ -106,7 +106,7 @@ def _shape(blob: Any) -> tuple[int, ...]:
     return ()
 
 
-def _values(blob: Any, index: int) -> NDArray[np.float32]:
+def _values(blob: Any, index: int) -> Floats:
     for name, dtype in _PACKED.items():
         chunks = getattr(blob, name)
         if len(chunks):
@@ -116,7 +116,7 @@ def _values(blob: Any, index: int) -> NDArray[np.float32]:
     return _from_bytes(blob.raw_data, _RAW_TYPES[blob.raw_data_type if blob.HasField("raw_data_type") else 1], index)
 
 
-def _from_bytes(data: bytes, dtype: str, index: int) -> NDArray[np.float32]:
+def _from_bytes(data: bytes, dtype: str, index: int) -> Floats:
     if len(data) % np.dtype(dtype).itemsize:
         raise BlobError(f"blob {index} is cut off: {len(data)} bytes are no whole number of {dtype[1:]} values")
     with np.errstate(over="ignore", invalid="ignore"):

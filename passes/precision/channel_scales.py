@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.numeric.arrays import Doubles, Floats, Indices
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.norm import LastAxesNorm, Scale
 from bmcompiler.ops.modes import Products
 from bmcompiler.ops.places.shape import Pad
-
-Ids = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -28,9 +26,9 @@ class Layer:
     """
 
     op: Operation
-    reads: Ids
-    makes: Ids
-    matrix: NDArray[np.float64] | None
+    reads: Indices
+    makes: Indices
+    matrix: Doubles | None
 
 
 class ChannelScales:
@@ -44,10 +42,10 @@ class ChannelScales:
     5. All others, inputs and outputs of the net pin their values to 1.
     """
 
-    def __init__(self, function: Function, constant: Callable[[Value], NDArray[np.float32] | None]) -> None:
+    def __init__(self, function: Function, constant: Callable[[Value], Floats | None]) -> None:
         self.constant = constant
         self.parents = [0]
-        self.ids: dict[Value, tuple[int, Ids]] = {}
+        self.ids: dict[Value, tuple[int, Indices]] = {}
         self.layers: list[Layer] = []
         for value in function.arguments:
             self._pin(value)
@@ -58,7 +56,7 @@ class ChannelScales:
         for value in function.returned:
             self._pin(value)
 
-    def roots(self, ids: Ids) -> Ids:
+    def roots(self, ids: Indices) -> Indices:
         """The numbers of the factors of channels; 0 for those that stay."""
         return np.array([self._root(int(k)) for k in ids], np.intp)
 
@@ -160,14 +158,14 @@ class ChannelScales:
         return True
 
     # -- channels ------------------------------------------------------------------------------------------------------
-    def _of(self, value: Value, axis: int) -> Ids | None:
+    def _of(self, value: Value, axis: int) -> Indices | None:
         """The channels of a value along an axis, None where they are along another one."""
         if value not in self.ids:
             return None
         found, ids = self.ids[value]
         return ids if found == axis else None
 
-    def _new(self, value: Value, axis: int) -> Ids:
+    def _new(self, value: Value, axis: int) -> Indices:
         ids = np.arange(len(self.parents), len(self.parents) + value.shape[axis])
         self.parents += ids.tolist()
         self.ids[value] = axis, ids
@@ -210,7 +208,7 @@ class ChannelScales:
         return k
 
 
-def _matrix(op: Operation, weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _matrix(op: Operation, weight: Doubles) -> Doubles | None:
     """Weights as (groups, outputs of a group, inputs of a group), the largest of all taps."""
     groups = op.attributes.get("group", 1)
     if op.short_name == "scale":

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import STATED, is_weight
+from bmcompiler.numeric.arrays import Array, Doubles, Floats, Mask
 from bmcompiler.passes.precision.channel_scales import ChannelScales, Layer
 from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passes.rewriting import make
@@ -64,10 +64,10 @@ class _Equalizer:
             for each in self.channels.layers
         ]
 
-    def _constant(self, value: Value) -> NDArray[np.float32] | None:
+    def _constant(self, value: Value) -> Floats | None:
         return self.module.weights[value.op.attributes["key"]] if is_weight(value) and value.op is not None else None
 
-    def _known(self, value: Value) -> NDArray[np.float32]:
+    def _known(self, value: Value) -> Floats:
         """A constant of a layer, which `ChannelScales` took for having it."""
         found = self._constant(value)
         assert found is not None, "`ChannelScales` took it for a constant"
@@ -88,12 +88,12 @@ class _Equalizer:
         return changed
 
     # -- what channels need ----------------------------------------------------------------------------------------
-    def _ranges(self, ctx: PassContext) -> NDArray[np.float64]:
+    def _ranges(self, ctx: PassContext) -> Doubles:
         """Largest magnitude of each factor's channels, over their values, each value relative to its largest."""
         steps = some_steps(self.function, ctx.data or {}, _SAMPLES)
-        peaks: dict[Value, NDArray[np.float64]] = {}
+        peaks: dict[Value, Doubles] = {}
 
-        def observe(value: Value, array: NDArray[Any]) -> None:
+        def observe(value: Value, array: Array) -> None:
             if value in self.channels.ids and value.type.is_float:
                 axis = self.channels.ids[value][0]
                 rows = np.abs(np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)).max(axis=1, initial=0.0)
@@ -111,7 +111,7 @@ class _Equalizer:
             )
         return found
 
-    def _factors(self, ranges: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _factors(self, ranges: Doubles) -> Doubles:
         """Rule 1: a factor by root, 1 for root 0 and for channels that no layer reads or makes."""
         factors = np.ones_like(ranges)
         live = ranges > 0
@@ -142,7 +142,7 @@ class _Equalizer:
         return factors
 
     # -- rewriting -------------------------------------------------------------------------------------------------
-    def _rewrite(self, layer: Layer, factors: NDArray[np.float64], silent: NDArray[np.bool_]) -> bool:
+    def _rewrite(self, layer: Layer, factors: Doubles, silent: Mask) -> bool:
         reads, makes = factors[layer.reads], factors[layer.makes]
         dead = silent[layer.reads]
         if (reads == 1).all() and (makes == 1).all() and not dead.any():
@@ -164,7 +164,7 @@ class _Equalizer:
             self._replace(op, 2, (bias * makes.reshape(bias.shape)).astype(np.float32))
         return True
 
-    def _replace(self, op: Operation, index: int, array: NDArray[np.float32]) -> None:
+    def _replace(self, op: Operation, index: int, array: Floats) -> None:
         old = op.operands[index]
         key = self.module.weights.add(old.op.attributes["key"] if old.op is not None else op.label, array)
         new = make("weight", (), {"key": key}, [old.type], op.location)
@@ -172,13 +172,13 @@ class _Equalizer:
         op.set_operand(index, new.result)
 
 
-def _scaled(matrix: NDArray[np.float64], layer: Layer, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaled(matrix: Doubles, layer: Layer, factors: Doubles) -> Doubles:
     groups, outputs, inputs = matrix.shape
     made = factors[layer.makes].reshape(groups, outputs, 1)
     return matrix * made / factors[layer.reads].reshape(groups, 1, inputs)
 
 
-def _times(op: Operation, weight: NDArray[np.float64], reads: NDArray[np.float64], makes: NDArray[np.float64]) -> Any:
+def _times(op: Operation, weight: Doubles, reads: Doubles, makes: Doubles) -> Any:
     """Weights of a layer times a factor per channel read and one per channel made."""
     groups = op.attributes.get("group", 1)
     if op.short_name == "scale":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value
 from bmcompiler.ir.keys import LARGE, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
+from bmcompiler.numeric.arrays import Array, Int8s
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
@@ -62,12 +62,12 @@ class Building(Growing[F]):
 
     # -- what conversions use ------------------------------------------------------------------------------------------
 
-    def constant(self, value: Value | None) -> NDArray[Any] | None:
+    def constant(self, value: Value | None) -> Array | None:
         """The array behind a weight of the old function, None for anything else."""
         weight = producer(value, Weight)
         return None if weight is None else self.source.weights[weight.key]
 
-    def need_constant(self, value: Value, what: str) -> NDArray[Any]:
+    def need_constant(self, value: Value, what: str) -> Array:
         """The array behind a weight. Raises NoInt8Form for a computed tensor."""
         array = self.constant(value)
         if array is None:
@@ -91,9 +91,7 @@ class Building(Growing[F]):
             self.others[key] = self._convert(value, have, chosen)
         return self.others[key]
 
-    def rounded(
-        self, op: TensorOp, weight: NDArray[Any], nearest: NDArray[np.int8], scale: float | Quant | None
-    ) -> NDArray[np.int8]:
+    def rounded(self, op: TensorOp, weight: Array, nearest: Int8s, scale: float | Quant | None) -> Int8s:
         """The integers of a layer's real weights: `nearest`, unless samples say better."""
         return nearest if self.rounder is None else self.rounder.integers(op, weight, nearest, scale)
 
@@ -189,7 +187,7 @@ class Building(Growing[F]):
 
     def _constant(self, value: Value) -> Value:
         if value not in self.constants:
-            array = cast("NDArray[Any]", self.constant(value))
+            array = cast("Array", self.constant(value))
             key = self.module.weights.add(cast(Weight, value.op).key, array)  # an integer op may have the name already
             self.constants[value] = self._append("weight", [], value.type, {"key": key})
         return self.constants[value]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from numpy.typing import NDArray
-
 from bmcompiler.ir import Operation, TensorType, Value
+from bmcompiler.numeric.arrays import Array
 
 F = TypeVar("F")
 """What a scheme says of an integer tensor: a threshold (`lowering`), or element type, scale and zero point."""
@@ -35,11 +34,11 @@ class Formats(Generic[F]):
         """Whether two formats are equal but for rounding."""
         raise no_scheme(self)
 
-    def of_constant(self, array: NDArray[Any]) -> F:
+    def of_constant(self, array: Array) -> F:
         """The format in which a constant loses least."""
         raise no_scheme(self)
 
-    def integers(self, array: NDArray[Any], wanted: F) -> NDArray[Any]:
+    def integers(self, array: Array, wanted: F) -> Array:
         """A constant in a format."""
         raise no_scheme(self)
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.passes.quantization.building import Building
@@ -21,8 +19,8 @@ class Affine:
     """source * weight[c] + bias[c], c along `axis`. like: the old weight that gives the new one its name."""
 
     source: Value
-    weight: NDArray[Any]
-    bias: NDArray[Any] | None
+    weight: Array
+    bias: Array | None
     axis: int
     like: Value | None = None
 
@@ -35,7 +33,7 @@ class Forms(Building[F]):
     Every form raises NoInt8Form where the scheme or the target has none.
     """
 
-    def meanings(self, format: F) -> NDArray[np.float32]:
+    def meanings(self, format: F) -> Floats:
         """What the 256 bytes of a look-up table stand for, in its order: entry k answers for the byte k."""
         raise no_scheme(self)
 
@@ -43,11 +41,11 @@ class Forms(Building[F]):
         """The magnitude at which a format saturates."""
         raise no_scheme(self)
 
-    def table_format(self, value: Value, reals: NDArray[Any]) -> F:
+    def table_format(self, value: Value, reals: Array) -> F:
         """The format of a value of the old function that a table makes, all its values being `reals`."""
         return self.wanted(value)
 
-    def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+    def layer(self, op: Convolution | Matmul, weight: Array, bias: Array | None) -> Value:
         """A conv, deconv or matmul with constant weights, which are its second operand."""
         raise no_scheme(self)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
+from bmcompiler.numeric.arrays import Array, Doubles, Int8s, Int16s
 
 MAX_SHIFT = 31
 """A shift field has 5 bits (bm1880.md 8.3)."""
@@ -57,7 +56,7 @@ def product_threshold(left: float, right: float, wanted: float) -> tuple[float, 
     return base * 2.0**shift, shift
 
 
-def constant_threshold(array: NDArray[Any]) -> float:
+def constant_threshold(array: Array) -> float:
     """The threshold at which the largest finite magnitude of a constant becomes 127."""
     peak = np.abs(array).max(initial=0.0, where=np.isfinite(array))
     return float(peak) * 128 / 127 or 1.0
@@ -71,17 +70,15 @@ class Linear:
     `bias_scale`.
     """
 
-    weight: NDArray[np.int8]
-    bias: NDArray[np.int16] | None
+    weight: Int8s
+    bias: Int16s | None
     shift: int
     threshold: float
     weight_scale: float
     bias_scale: float
 
 
-def linear(
-    weight: NDArray[Any], bias: NDArray[Any] | None, source: float, wanted: float, shift: int | None = None
-) -> Linear:
+def linear(weight: Array, bias: Array | None, source: float, wanted: float, shift: int | None = None) -> Linear:
     """Integers of a convolution, inner product or scaling between thresholds `source` and `wanted`.
 
     weight_q = floor(w * (tx/ty) * 2**r + 0.5), bias_q = floor(b * (128/ty) * 2**r + 0.5), with the largest r in 0..31
@@ -106,7 +103,7 @@ def linear(
     return Linear(*integers, shift, target, 1 / factor, 1 / bias_factor)
 
 
-def _within(integers: NDArray[np.float64], limit: int) -> bool:
+def _within(integers: Doubles, limit: int) -> bool:
     return not integers.size or bool(integers.min() >= -limit - 1 and integers.max() <= limit)
 
 

@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Quant, TensorType, Value, type_of_array
 from bmcompiler.ir.keys import INPUT_THRESHOLDS
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops import find_op
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import NoInt8Form
@@ -75,7 +75,7 @@ class Growing(Formats[F]):
         """The way back from `as_maps`."""
         return x if x.shape == shape else self.emit("reshape", [x], {"shape": shape})
 
-    def weight(self, array: NDArray[Any], like: Value | None, scale: float | Quant | None = None) -> Value:
+    def weight(self, array: Array, like: Value | None, scale: float | Quant | None = None) -> Value:
         """A constant; it takes the name of the old weight `like`. scale: of the tensor, or what integers mean."""
         op = producer(like, Weight)
         name = op.key if op is not None else ".".join(("+".join(self.location), "table"))
@@ -83,11 +83,11 @@ class Growing(Formats[F]):
         quant = Quant(scale) if isinstance(scale, float) else scale
         return self._append("weight", [], _type(array, quant), {"key": key})
 
-    def all_weights(self, *wanted: tuple[NDArray[Any] | None, Value | None, float | Quant | None]) -> list[Value]:
+    def all_weights(self, *wanted: tuple[Array | None, Value | None, float | Quant | None]) -> list[Value]:
         """`weight` of each (array, like, scale) that has an array."""
         return [self.weight(array, like, scale) for array, like, scale in wanted if array is not None]
 
-    def constant_in(self, integers: NDArray[Any], like: Value | None, wanted: F) -> Value:
+    def constant_in(self, integers: Array, like: Value | None, wanted: F) -> Value:
         """A constant of integers that are in a format already."""
         value = self.weight(integers, like)
         value.type = self.type_of(value.shape, wanted)
@@ -99,6 +99,6 @@ class Growing(Formats[F]):
         return self.new.body.append(find_op(name)(operands, attributes, [type], self.location)).result
 
 
-def _type(array: NDArray[Any], quant: Quant | None) -> TensorType:
+def _type(array: Array, quant: Quant | None) -> TensorType:
     plain = type_of_array(array)
     return TensorType(plain.shape, plain.dtype, quant)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from numpy.typing import NDArray
 
 from bmcompiler.interpreter import Observer
 from bmcompiler.ir import Function, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.passes.quantization.choice.tasks import watched
-
-Array = NDArray[Any]
 
 
 class Look:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation
+from bmcompiler.numeric.arrays import Array, Indices
 from bmcompiler.ops.layers.nn import Conv, Matmul
-
-Array = NDArray[Any]
 
 
 def has_rows(op: Operation) -> bool:
@@ -53,6 +49,6 @@ def rows_of(op: Operation, x: Array, most: int) -> Array:
     return np.ascontiguousarray(rows.transpose(1, 0, 2))
 
 
-def _some(count: int, most: int) -> NDArray[np.intp]:
+def _some(count: int, most: int) -> Indices:
     """Up to `most` of so many indices, by chance, but the same in every run."""
     return np.sort(np.random.default_rng(count).permutation(count)[:most])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation, Quant
+from bmcompiler.numeric.arrays import Array, Doubles
 from bmcompiler.ops.layers.nn import Deconv, Matmul
 
 
-def by_channel(op: Operation, weight: NDArray[Any]) -> NDArray[Any]:
+def by_channel(op: Operation, weight: Array) -> Array:
     """Weights as (output channels, the rest)."""
     if isinstance(op, Deconv):
         c, o, kh, kw = weight.shape
@@ -23,7 +21,7 @@ def by_channel(op: Operation, weight: NDArray[Any]) -> NDArray[Any]:
     return weight.reshape(len(weight), -1)
 
 
-def as_weight(op: Operation, rows: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def as_weight(op: Operation, rows: Array, shape: tuple[int, ...]) -> Array:
     """The way back of `by_channel`."""
     if isinstance(op, Deconv):
         c, o, kh, kw = shape
@@ -35,7 +33,7 @@ def as_weight(op: Operation, rows: NDArray[Any], shape: tuple[int, ...]) -> NDAr
     return rows.reshape(shape)
 
 
-def meaning(op: Operation, scales: NDArray[np.float64]) -> Quant | None:
+def meaning(op: Operation, scales: Doubles) -> Quant | None:
     """What the weights mean, where output channels are an axis of theirs."""
     if isinstance(op, Deconv):
         return Quant.along(1, scales) if op.group == 1 else None

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.ops.elements.activation import Clip
 from bmcompiler.passes.quantization.base import Scaling, is_constant
 from bmcompiler.passes.quantization.formulas import constant_threshold, product_threshold
@@ -36,9 +33,9 @@ def make_plan(
     function: Function,
     calibrated: Mapping[Value, float],
     scaling: Callable[[Operation], Scaling],
-    constant: Callable[[Value], NDArray[np.float32]],
+    constant: Callable[[Value], Floats],
     exact: set[Value],
-    of_constant: Callable[[NDArray[Any]], float] = constant_threshold,
+    of_constant: Callable[[Array], float] = constant_threshold,
 ) -> Plan:
     """Plan the thresholds of a calibrated function.
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Quant, Value
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.numeric.arrays import Array, Int8s
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.passes.precision.calibrate import tensor_names
 from bmcompiler.passes.quantization.formulas import I8
-from bmcompiler.passes.quantization.moments import Array, as_matrices, as_weight, has_rows, rows_of
+from bmcompiler.passes.quantization.moments import as_matrices, as_weight, has_rows, rows_of
 
 Steps = Sequence[Mapping[str, Array]]
-Found = dict[tuple[str, "float | Quant"], "NDArray[np.int8] | None"]
+Found = dict[tuple[str, "float | Quant"], "Int8s | None"]
 """Integers by layer name and scale; None where the nearest ones stay."""
 _DEPTH = 1152
 """The longest sums that are looked at: moments take 5 MB and their layer some 30 ms then."""
@@ -79,9 +79,7 @@ class WeightRounding:
 
         return observe
 
-    def integers(
-        self, op: Operation, weight: Array, nearest: NDArray[np.int8], scale: float | Quant | None
-    ) -> NDArray[np.int8]:
+    def integers(self, op: Operation, weight: Array, nearest: Int8s, scale: float | Quant | None) -> Int8s:
         """The integers of a layer's weights at a scale; `nearest` where nothing better is known."""
         if op not in self.names or scale is None:
             return nearest
@@ -91,7 +89,7 @@ class WeightRounding:
         chosen = self.found.get(key)
         return nearest if chosen is None else chosen
 
-    def _better(self, op: Operation, reals: Array, nearest: NDArray[np.int8]) -> NDArray[np.int8] | None:
+    def _better(self, op: Operation, reals: Array, nearest: Int8s) -> Int8s | None:
         reals, before = (np.ascontiguousarray(as_matrices(op, each), np.float32) for each in (reals, nearest))
         with one_blas_thread:
             after = descended(reals, before, _pulls(self.moments[op], self.counts[op]))

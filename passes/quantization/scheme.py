@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from numpy.typing import NDArray
-
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.base import Conversions, Scaling
 from bmcompiler.passes.quantization.building import Building
@@ -48,7 +47,7 @@ class Scheme(Protocol):
         """Use what is known once all ops are lowered: True when lowering again gives a better net."""
 
 
-def array_of(module: Module, value: Value) -> NDArray[Any]:
+def array_of(module: Module, value: Value) -> Array:
     """The array of a weight."""
     return module.weights[cast(Weight, value.op).key]
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from bmcompiler.ir import Function
+    from bmcompiler.numeric.arrays import Doubles, Mask
     from bmcompiler.passes.quantization.choice.reference import Reference
     from bmcompiler.passes.quantization.look import Look
     from bmcompiler.passes.quantization.rounding import Found
@@ -31,7 +29,7 @@ class CalibrationState:
     measured: CalibrationTable | None = None
     candidates: dict[str, Sequence[float]] | None = None
     look: Look | None = None
-    channels: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = None
+    channels: tuple[Doubles, Mask] | None = None
 
     def was_given(self, table: CalibrationTable | None) -> bool:
         """Whether a table in force came from outside."""
@@ -48,7 +46,7 @@ class QuantPlan:
 
     modes: dict[str, str] = field(default_factory=dict)
     weights: Found | None = None
-    biases: Mapping[str, NDArray[np.float64]] | None = None
+    biases: Mapping[str, Doubles] | None = None
     reference: tuple[tuple[Function, tuple[int, ...]], Reference] | None = None
 
 

@@ -11,10 +11,11 @@ from bmcompiler.backends.bm1684x.static_tables import static_memory
 from bmcompiler.backends.bm1684x.tpukernel import Program
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.bmlib.types import BMLIB, BMRT, bm_device_mem_t
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
-from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory
+from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 _STEP = 4096
 _MEMORY = 1 << 32

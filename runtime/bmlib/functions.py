@@ -6,10 +6,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.capi.kinds import shown
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, bm_device_mem_t, served
 from bmcompiler.runtime.devices import MAX_DEVICES
@@ -199,7 +199,7 @@ def bm_memset_device(handle: CardHandle, value: int, mem: bm_device_mem_t) -> No
     handle.card.bytes(mem).view("<i4")[...] = value
 
 
-def host_bytes(buffer: Any, size: int, *, written: bool = False) -> NDArray[np.uint8]:
+def host_bytes(buffer: Any, size: int, *, written: bool = False) -> Bytes:
     """The first bytes of a buffer, in its own memory. Raises RuntimeUseError for a small, read-only or sparse one."""
     try:
         view = memoryview(buffer)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.bmlib.functions import host_bytes
 from bmcompiler.runtime.bmlib.networks import NetworkRuntime
 from bmcompiler.runtime.bmlib.types import (
@@ -20,7 +21,6 @@ from bmcompiler.runtime.bmlib.types import (
     item_bytes,
     served,
 )
-from bmcompiler.runtime.devices import Array
 
 _served = served(BMRT)
 

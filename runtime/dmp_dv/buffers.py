@@ -7,9 +7,9 @@ from collections.abc import MutableSequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+from bmcompiler.numeric.arrays import Bytes
+
 Buffer = Any
 """bytes, bytearray, memoryview, ctypes structure or array, numpy array or record."""
 SizeCell = Any

@@ -15,7 +15,8 @@ from bmcompiler.backends.dv.driver.checks_other import check_command, check_head
 from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand
 from bmcompiler.backends.dv.driver.structs import BUF, CMDRAW, LAYOUTS, DeviceType
 from bmcompiler.errors import BMError, SimulatorError, UnsupportedError
-from bmcompiler.runtime.dmp_dv.buffers import Buffer, Bytes, readable
+from bmcompiler.numeric.arrays import Bytes
+from bmcompiler.runtime.dmp_dv.buffers import Buffer, readable
 from bmcompiler.runtime.dmp_dv.context import DvContext
 from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain
 from bmcompiler.runtime.dmp_dv.memory import DvMem, memory_of

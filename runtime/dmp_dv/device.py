@@ -10,7 +10,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.stages import to_half
 from bmcompiler.backends.dv.driver.stage_commands import subnet_commands
@@ -20,6 +19,7 @@ from bmcompiler.bmodel import BModel
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xStage, Bm168xTensor, CpuSubnet, TpuSubnet, tensor_info
 from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import FileFormatError, RuntimeUseError, SimulatorError, UnsupportedError
+from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.devices import Device, LoadedProgram
 from bmcompiler.runtime.dmp_dv.cmdlist import (
     DvCmdlist,
@@ -33,7 +33,8 @@ from bmcompiler.runtime.dmp_dv.cmdlist import (
 from bmcompiler.runtime.dmp_dv.context import DvContext, dmp_dv_context_create, dmp_dv_context_release
 from bmcompiler.runtime.dmp_dv.memory import DvMem, dmp_dv_mem_alloc, dmp_dv_mem_map, dmp_dv_mem_release
 from bmcompiler.runtime.dmp_dv.messages import dmp_dv_get_last_error_message
-from bmcompiler.runtime.simulated import Bytes, SharedChip, SimulatedProgram, Step
+from bmcompiler.runtime.simulated import SharedChip, SimulatedProgram
+from bmcompiler.runtime.simulator.plan import Step
 
 HOST_ELEMENT = 4
 """Bytes that host memory and f32 tensors at borders are counted in."""
@@ -153,9 +154,9 @@ def _execute(cmdlist: DvCmdlist) -> None:
         raise SimulatorError(f"a command list failed: {_last_error()}")
 
 
-def _handle_fields(record: NDArray[Any]) -> list[NDArray[Any]]:
+def _handle_fields(record: Array) -> list[Array]:
     """Views of the `mem` fields of a command and of what is inside it."""
-    found: list[NDArray[Any]] = []
+    found: list[Array] = []
     for name in record.dtype.names or ():
         if name == "mem":
             found.append(record[name])
@@ -182,7 +183,7 @@ def _last_error() -> str:
     return dmp_dv_get_last_error_message() or "the driver gives no reason"
 
 
-def _part(memory: Bytes, start: int, count: int, dtype: Any, name: str) -> NDArray[Any]:
+def _part(memory: Bytes, start: int, count: int, dtype: Any, name: str) -> Array:
     end = start + count * np.dtype(dtype).itemsize
     if end > memory.size:
         raise FileFormatError(f"tensor {name!r} lies at bytes {start} to {end} of a memory of {memory.size}")

@@ -10,7 +10,7 @@ import errno
 import numpy as np
 
 from bmcompiler.backends.dv.formats.packing_sizes import round_up
-from bmcompiler.runtime.dmp_dv.buffers import Bytes
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.dmp_dv.context import DvContext
 from bmcompiler.runtime.dmp_dv.handles import LOCK, Handle, release, retain
 from bmcompiler.runtime.dmp_dv.messages import refuse, report

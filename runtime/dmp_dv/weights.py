@@ -11,10 +11,10 @@ import errno
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.formats.packing import Bytes, pack_conv, pack_dilated, pack_fc
+from bmcompiler.backends.dv.formats.packing import pack_conv, pack_dilated, pack_fc
 from bmcompiler.backends.dv.formats.packing_sizes import MAX_PACKED_KERNEL, conv_size, dilated_size, fc_size
+from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.dmp_dv.buffers import Buffer, SizeCell, get_size, is_cell, readable, set_size, writable
 from bmcompiler.runtime.dmp_dv.messages import refuse
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
@@ -170,7 +170,7 @@ def dmp_dv_pack_fc_weights(
     return _store(out, packed, packed_weights_size, room)
 
 
-def _values(name: str, data: Buffer | None, count: int, dtype: Any) -> NDArray[Any]:
+def _values(name: str, data: Buffer | None, count: int, dtype: Any) -> Array:
     """The first `count` elements behind a pointer."""
     found = readable(data)
     size = count * np.dtype(dtype).itemsize

@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.analysis.profile import CommandRef, EngineUse, LayerTime, Race, Timing
 from bmcompiler.bmodel.layers import LayerSpan
+from bmcompiler.numeric.arrays import Doubles, Ints
 from bmcompiler.runtime.simulator.counters import bytes_in_use, rates
 from bmcompiler.runtime.simulator.races import Accesses, conflicts
-from bmcompiler.runtime.simulator.timing import CommandList, Ints, Schedule, schedule, shares, stalls, sums
+from bmcompiler.runtime.simulator.timing import CommandList, Schedule, schedule, shares, stalls, sums
 from bmcompiler.runtime.simulator.trace import Counter, chrome_trace, layer_slices
 
 _UNNAMED = "(unnamed)"
@@ -36,7 +36,7 @@ class Costs:
 
     cycles: Ints
     macs: Ints
-    ideal: NDArray[np.float64]
+    ideal: Doubles
     weights: Ints
     loaded: Ints
     stored: Ints

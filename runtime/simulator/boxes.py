@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Array, Ints, Mask
 from bmcompiler.runtime.simulator.races import Accesses
-from bmcompiler.runtime.simulator.timing import Ints
 
-Mask = NDArray[np.bool_]
 Four = tuple[Ints, Ints, Ints, Ints]
 """Shape or strides (n, c, h, w), one entry per command."""
 
@@ -39,7 +36,7 @@ class Boxes:
 
     def __init__(self, lanes: int, lane_size: int, spaces: tuple[str, ...]) -> None:
         self.lanes, self.lane_size, self.spaces = lanes, lane_size, spaces
-        self._parts: list[dict[str, NDArray[Any]]] = []
+        self._parts: list[dict[str, Array]] = []
 
     def local(self, use: Use, place: tuple[Ints, Ints], shape: Four, strides: Four, item: int | Ints = 1) -> None:
         """Tensors at `place` (lane, offset), of elements of `item` bytes, as up to three boxes of lanes.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Doubles, Ints
 from bmcompiler.runtime.simulator.boxes import LOCAL
 from bmcompiler.runtime.simulator.races import Accesses
-from bmcompiler.runtime.simulator.timing import Ints, Schedule
+from bmcompiler.runtime.simulator.timing import Schedule
 
 _CELLS = 2048
 """At most how many parts a lane is divided into, of a power of two of bytes; a part is in use as a whole."""
 _BINS = 1000
 """Parts of the time over which rates are averaged."""
 
-Samples = tuple[Ints, NDArray[np.float64]]
+Samples = tuple[Ints, Doubles]
 """Cycles, ascending, and the value from each of them on."""
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.chip import Dims, LaneChip
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.runtime.simulator.memory import SIGNED, GlobalMemory, LaneMemory, Tensor
 from bmcompiler.runtime.simulator.notes import Anywhere, NotedLanes, Notes
-
-Fields = dict[str, int]
 
 
 class Memories:

@@ -13,12 +13,10 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Bytes, IntArray
 
-Bytes = NDArray[np.uint8]
-IntArray = NDArray[Any]
 Shape = tuple[int, int, int, int]
 
 UNSIGNED = np.dtype(np.uint8)

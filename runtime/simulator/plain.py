@@ -14,12 +14,13 @@ from bmcompiler.bmodel.plain import PlainModel
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
 from bmcompiler.instructions.assembly import Syntax
-from bmcompiler.instructions.isa import Columns, Format, split_stream, stream_commands
+from bmcompiler.instructions.isa import Columns, Fields, Format, split_stream, stream_commands
+from bmcompiler.numeric.arrays import Ints
 from bmcompiler.runtime.simulator.analysis import Profile, ProgramAnalysis, layers_of
-from bmcompiler.runtime.simulator.memories import Fields, NotingMemories, StepMaker
+from bmcompiler.runtime.simulator.memories import NotingMemories, StepMaker
 from bmcompiler.runtime.simulator.notes import LOCAL_SPACE
 from bmcompiler.runtime.simulator.races import Accesses
-from bmcompiler.runtime.simulator.timing import HOST, Ints, resolved
+from bmcompiler.runtime.simulator.timing import HOST, resolved
 
 
 def decoded(data: Buffer, formats: Mapping[int, Format]) -> Iterator[tuple[int, Fields]]:

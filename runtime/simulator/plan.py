@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine, IdFields, Place, execution_order, queue_of
 from bmcompiler.numeric.blas import one_blas_thread
-from bmcompiler.runtime.simulator.memories import Fields
 
 Step = Callable[[], None]
 """What one command does, bound to the memories of a chip."""

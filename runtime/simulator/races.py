@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.runtime.simulator.timing import CommandList, Ints
+from bmcompiler.numeric.arrays import Ints, Mask
+from bmcompiler.runtime.simulator.timing import CommandList
 
 _CHUNK = 1 << 20  # pairs compared at once
 _MAX_RUNS = 1 << 22  # larger boxes count as their hull
@@ -37,7 +37,7 @@ class Accesses:
 
     command: Ints
     space: Ints
-    write: NDArray[np.bool_]
+    write: Mask
     row_lo: Ints
     row_hi: Ints
     lo: Ints

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.memory import Shape
 
 
@@ -18,10 +18,10 @@ class Stored(Protocol):
     def shape(self) -> Shape:
         """(n, c, h, w)."""
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> Array:
         """Its elements as (N, C, H, W)."""
 
-    def write(self, values: NDArray[Any]) -> None:
+    def write(self, values: Array) -> None:
         """Store elements of the same shape."""
 
 
@@ -42,12 +42,12 @@ class Sections:
         if rest:
             self._parts.append((slice(whole * width, columns), tensor((rows, 1, 1, rest), whole)))
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> Array:
         """The matrix, (rows, columns), its sections side by side."""
         blocks = [tensor.read().reshape(tensor.shape[0], -1) for _, tensor in self._parts]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
-    def write(self, matrix: NDArray[Any]) -> None:
+    def write(self, matrix: Array) -> None:
         """Store a matrix."""
         for columns, tensor in self._parts:
             tensor.write(matrix[:, columns].reshape(tensor.shape))

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import SimulatorError
-
-Ints = NDArray[np.int64]
+from bmcompiler.numeric.arrays import Ints, Mask
 
 NO_WAIT = -1
 HOST = 2
@@ -31,7 +29,7 @@ class CommandList:
     engines: int
     engine: Ints
     wait: Ints
-    barrier: NDArray[np.bool_]
+    barrier: Mask
 
     def __len__(self) -> int:
         return len(self.engine)

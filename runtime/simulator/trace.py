@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.runtime.simulator.timing import CommandList, Ints, Schedule
+from bmcompiler.numeric.arrays import Doubles, Ints
+from bmcompiler.runtime.simulator.timing import CommandList, Schedule
 
 _PROCESS = 1
 _FIRST_TRACK = 1
@@ -34,7 +34,7 @@ class Counter:
     name: str
     unit: str
     at: Ints
-    values: NDArray[np.float64]
+    values: Doubles
 
 
 def layer_slices(

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.runtime.simulator.timing import Ints
+from bmcompiler.numeric.arrays import Ints, Mask
 
 Range = tuple[int, int]
 """First address and bytes of an input or output of the net."""
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
-from bmcompiler.runtime.simulator.memories import Fields
+from bmcompiler.instructions.isa import Fields
 
 
 def window_of(f: Fields) -> Window:

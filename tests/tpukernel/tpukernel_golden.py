@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES, Precision
 from bmcompiler.backends.bm1684x.isa import FORMAT_OF
-from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.backends.bm1684x.tpukernel import TABLE
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine
 from bmcompiler.tpukernel import FUNCTIONS, Program, program_of, recording
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bmcompiler.backends.bm1684.chip import CHIP, local_address, pixel_strides
-from bmcompiler.backends.bm1684.instructions.words import Commands, Fields, sizes, strides
+from bmcompiler.backends.bm1684.instructions.words import Commands, sizes, strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
+from bmcompiler.instructions.isa import Fields
 
 PRECISION = {1: Precision.INT8, 2: Precision.INT16}
 

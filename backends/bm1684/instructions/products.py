@@ -9,7 +9,6 @@ from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, local_address
 from bmcompiler.backends.bm1684.instructions.transfers import Side, in_lane, matrix, of_words
 from bmcompiler.backends.bm1684.instructions.words import (
     Commands,
-    Fields,
     bytes_of,
     need_default_layout,
     placed,
@@ -21,6 +20,7 @@ from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.windows import Geometry
+from bmcompiler.instructions.isa import Fields
 
 ONE = Immediate(0x3F80_0000)
 

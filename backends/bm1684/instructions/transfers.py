@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bmcompiler.backends.bm1684.chip import local_address
-from bmcompiler.backends.bm1684.instructions.words import Commands, Fields, bytes_of, steps_of
+from bmcompiler.backends.bm1684.instructions.words import Commands, bytes_of, steps_of
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.transfers import Side
+from bmcompiler.instructions.isa import Fields
 
 __all__ = ["FORMAT_OF_SIZE", "Side", "convert", "fill", "in_lane", "matrix", "of_words", "side_fields", "transfer"]
 

@@ -16,8 +16,8 @@ from bmcompiler.backends.lanes import operands
 from bmcompiler.backends.lanes.facts import Range, Shape, Strides
 from bmcompiler.backends.lanes.operands import Immediate, Source, Words
 from bmcompiler.errors import EncodingError
+from bmcompiler.instructions.isa import Fields
 
-Fields = dict[str, int]
 _ALL = ("res0", "opd0", "opd1", "opd2")
 
 

@@ -7,7 +7,6 @@ Halfwords are shifted by as many bits as a vector says, whose one image counts f
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, channel_rows, pixel_strides
@@ -20,6 +19,7 @@ from bmcompiler.backends.lanes.kernels.base import is_constant
 from bmcompiler.backends.lanes.kernels.channel_constants import channel_buffer
 from bmcompiler.codegen.tiling import Buffer
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Int16s, Int32s
 from bmcompiler.numeric.factors import CHANNEL, shifts
 from bmcompiler.ops.modes import Products
 
@@ -39,7 +39,7 @@ def shifts_buffer(factors: Value, c0: int, c1: int) -> Buffer:
     return channel_buffer(CHIP, factors, "shifts", lambda build: _amounts, (1, 1), 4, (c0, c1))
 
 
-def _amounts(factors: NDArray[np.int16]) -> NDArray[np.int32]:
+def _amounts(factors: Int16s) -> Int32s:
     return -shifts(factors).astype(np.int32) & 0xFFFF
 
 

@@ -13,7 +13,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, lane_bytes
 from bmcompiler.backends.bm1684.chip import aligned_strides, pixel_strides
@@ -30,11 +29,10 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import quantize
 from bmcompiler.codegen.tiling import Box, Buffer
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, rescale
 from bmcompiler.ops.modes import Products, corrected_bias
-
-Numbers = NDArray[Any]
 
 Sums = Callable[[int, bool], None]
 """Emits the command of the sums: called with the address of the result, and whether every weight counts as the zero
@@ -96,7 +94,7 @@ class Requantize:
             self.op.mode == ASYMMETRIC and (len(self.op.operands) > 2 or self.zero_points[0] != 0)
         )
 
-    def vector(self, weight: Numbers, bias: Numbers | None, over_depth: Callable[[Numbers], Numbers]) -> Numbers:
+    def vector(self, weight: Array, bias: Array | None, over_depth: Callable[[Array], Array]) -> Array:
         """Those numbers: fl(fl(bias) * scale), in the asymmetric mode of the corrected bias (bmlang.md 3.3).
 
         Args:
@@ -104,7 +102,7 @@ class Requantize:
         """
         found = corrected_bias(self.op, weight, bias, over_depth) if self.op.mode == ASYMMETRIC else bias
         assert found is not None, "it is of a bias, or of zero points, which make one"
-        scaled: Numbers = found.astype(np.float32) * np.float32(self.scale)
+        scaled: Array = found.astype(np.float32) * np.float32(self.scale)
         return scaled
 
     @property

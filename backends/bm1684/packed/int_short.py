@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.build import Build, compact_bytes, lane_bytes
 from bmcompiler.backends.bm1684.chip import CHIP, aligned_strides, channel_rows, pixel_strides
@@ -28,19 +26,20 @@ from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
-from bmcompiler.backends.lanes.recipes.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Floats, Numbers, find_numbers
+from bmcompiler.backends.lanes.recipes.int_numbers import MIDDLE, MIDDLE_BITS, Ending, Numbers, find_numbers
 from bmcompiler.backends.lanes.recipes.recorder import float_bits
 from bmcompiler.codegen.tiling import Buffer, Runs
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.ops.core import Weight
 
-Constants = Sequence[NDArray[Any]]
+Constants = Sequence[Array]
 """The weights, and the bias if there is one."""
 _SIGN_BIT = 0x80
 
 
-def over_depth(weight: NDArray[Any]) -> NDArray[Any]:
+def over_depth(weight: Array) -> Array:
     """Sums of the weights behind each output channel of a convolution."""
-    total: NDArray[Any] = weight.sum((1, 2, 3))
+    total: Array = weight.sum((1, 2, 3))
     return total
 
 
@@ -54,7 +53,7 @@ class ShortRequantize:
         oriented: from the weights of the op to those of an ordinary convolution (O, depth, rows, columns).
     """
 
-    def __init__(self, requantize: Requantize, oriented: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+    def __init__(self, requantize: Requantize, oriented: Callable[[Array], Array]) -> None:
         self.requantize, self.op, self._oriented = requantize, requantize.op, oriented
         self.machine = requantize.machine
         assert requantize.factor is not None, "asked of modes with a factor"
@@ -196,7 +195,7 @@ class ShortRequantize:
         weight, *bias = constants
         return self.requantize.vector(weight, bias[0] if bias else None, over_depth)
 
-    def _bounds(self, constants: Constants) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _bounds(self, constants: Constants) -> tuple[Array, Array]:
         """Lowest and highest t, for each channel where a vector is added."""
         weight = self._oriented(constants[0]).astype(np.int64)
         limits = np.iinfo(self.op.operands[0].type.numpy)

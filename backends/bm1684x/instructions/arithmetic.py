@@ -5,8 +5,8 @@ from __future__ import annotations
 from bmcompiler.backends.bm1684x.codes import Ar, Cmp, Layout, Lin, Precision, Rounding, Task
 from bmcompiler.backends.bm1684x.instructions.operands import Command, Operand, shape_fields, stride_fields
 from bmcompiler.backends.bm1684x.isa import AR, CMP, LIN
-from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.chip import Dims
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine
 
 _SATURATING = {Ar.ADD: Ar.ADD_SATURATING, Ar.SUB: Ar.SUB_SATURATING, Ar.MUL: Ar.MUL_SATURATING}

@@ -6,9 +6,9 @@ from bmcompiler.backends.bm1684x.codes import Matrix as Unit
 from bmcompiler.backends.bm1684x.codes import Precision, Task
 from bmcompiler.backends.bm1684x.instructions.operands import Command
 from bmcompiler.backends.bm1684x.isa import MM, MM2
-from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.backends.lanes.matrices import Matrix
 from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES, Layout, Precision
-from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.chip import Dims
-from bmcompiler.instructions.isa import Format
+from bmcompiler.instructions.isa import Fields, Format
 from bmcompiler.instructions.order import Engine
 
 

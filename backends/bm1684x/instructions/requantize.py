@@ -5,8 +5,8 @@ from __future__ import annotations
 from bmcompiler.backends.bm1684x.codes import Precision, Requant, Rounding, Task
 from bmcompiler.backends.bm1684x.instructions.operands import Command, Operand, shape_fields
 from bmcompiler.backends.bm1684x.isa import RQ
-from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.chip import Dims
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine
 
 WORDS = 16

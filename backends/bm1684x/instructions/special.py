@@ -11,8 +11,8 @@ from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Gather, Layout, Pord, Precision, Sfu, Task, Trans
 from bmcompiler.backends.bm1684x.instructions.operands import Command, shape_fields
 from bmcompiler.backends.bm1684x.isa import PORD, SFU, SG, TRANS
-from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.chip import Dims
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from bmcompiler.backends.bm1684x.codes import Conv, Pord, Precision, Rounding, Task
 from bmcompiler.backends.bm1684x.instructions.operands import Command, shape_fields
 from bmcompiler.backends.bm1684x.isa import CONV, PORD
-from bmcompiler.backends.bm1684x.stream import Fields
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
-from bmcompiler.instructions.isa import Format
+from bmcompiler.instructions.isa import Fields, Format
 from bmcompiler.instructions.order import Engine
 
 _SHIFT_BIT = 8

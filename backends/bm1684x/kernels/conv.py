@@ -22,7 +22,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tiling import Box, TileWork
-from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.numeric.fused import GROUP as HALF_GROUP
 from bmcompiler.ops.layers.nn import Convolution, Deconv
 from bmcompiler.target import rule
@@ -73,16 +73,14 @@ class ConvKernel(float_conv.FloatConvKernel):
             command = commands.convolution(target, data, kernel, place, slide.geometry, kind, result)
         build.issue(command, reads, [self.chip.plane(target.address, target.shape, target.item)])
 
-    def sums(
-        self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
-    ) -> FloatArray:
+    def sums(self, op: Convolution, window: Window, x: Floats, kernels: Floats, bias: Floats | None) -> Floats:
         if op.input.dtype == "f32":
             return convolution(window, x, kernels, bias)
         return self._half(op).convolution(window, x, kernels, bias)
 
     def depthwise_sums(
-        self, op: Convolution, window: Window, x: FloatArray, kernels: FloatArray, bias: FloatArray | None
-    ) -> FloatArray:
+        self, op: Convolution, window: Window, x: Floats, kernels: Floats, bias: Floats | None
+    ) -> Floats:
         if op.input.dtype == "f32":
             return depthwise(window, x, kernels, bias)
         return self._half(op).depthwise(window, x, kernels, bias)

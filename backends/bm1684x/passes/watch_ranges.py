@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.conditions import NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
 from bmcompiler.interpreter import evaluate_op, executed
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import LARGE, WIDE
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.precision.half_precision import UNUSUAL_LOSS
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.proof.sample import samples_of
 
-Array = NDArray[Any]
 _HOLDS = 65504 / 4
 """Other samples may have larger numbers than those that are seen."""
 _NONE = 1e30

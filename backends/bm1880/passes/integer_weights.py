@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.conditions import NO_LAYOUT, THRESHOLDS
 from bmcompiler.errors import CalibrationError
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, WEIGHT_SHIFT, is_weight
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.passes.precision.calibrate import thresholds
@@ -22,8 +22,6 @@ from bmcompiler.quant.table import CalibrationTable, LayerEntry
 
 _FULL = 64
 """A quantized weight tensor reaches at least this magnitude: its shift is the largest that fits (bm1880.md 11.2)."""
-
-Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class _Layers:
             return False
         return any(np.abs(self._array(op.operands[1])).max(initial=0) >= _FULL for op in self.layers)
 
-    def _array(self, value: Value) -> Array:
+    def _array(self, value: Value) -> Floats:
         assert value.op is not None, "weights are made by an op"
         return self.module.weights[value.op.attributes["key"]]
 

@@ -17,12 +17,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from bmcompiler.backends.dv.arithmetic.exact import Double, Half, exact_sums
+from bmcompiler.backends.dv.arithmetic.exact import exact_sums
 from bmcompiler.backends.dv.driver.commands import NO_PADS, ONE, Pads, Pair
 from bmcompiler.backends.dv.formats.packing_sizes import CHANNELS_OF_BLOCK
+from bmcompiler.numeric.arrays import Doubles, Floats, Halves
 from bmcompiler.numeric.blas import in_parallel, one_blas_thread
-
-Single = NDArray[np.float32]
 
 _PATCH_ELEMENTS = 1 << 20  # of the patch matrix that is multiplied at a time: it stays in the cache
 _ROW_ELEMENTS = 1 << 22
@@ -44,7 +43,7 @@ class Accumulator(Enum):
     FLOAT16_BLOCKS = "float16-blocks"
 
 
-def insert_zeros(x: Half, stride: Pair) -> Half:
+def insert_zeros(x: Halves, stride: Pair) -> Halves:
     """The input of a transposed convolution: stride - 1 zeros between columns and rows."""
     w, h, c = x.shape
     out = np.zeros(((w - 1) * stride.x + 1, (h - 1) * stride.y + 1, c), x.dtype)
@@ -53,14 +52,14 @@ def insert_zeros(x: Half, stride: Pair) -> Half:
 
 
 def convolve(
-    x: Half,
-    weights: Half,
-    bias: Half,
+    x: Halves,
+    weights: Halves,
+    bias: Halves,
     pads: Pads = NO_PADS,
     stride: Pair = ONE,
     dilation: Pair = ONE,
     accumulator: Accumulator = Accumulator.EXACT,
-) -> Single:
+) -> Floats:
     """Cross-correlation of a padded map; out[x][y][m] = bias[m] + sum of in[x*sx+i*dx][y*sy+j*dy][c] * w[m][c][j][i].
 
     Args:
@@ -78,7 +77,7 @@ def convolve(
         return _in_order(_patches(x, Pair(kx, ky), stride, dilation, out), weights, bias, dilation, accumulator)
     matrix = np.ascontiguousarray(weights.transpose(3, 2, 1, 0)).reshape(kx * ky * c, m)
 
-    def product(padded: Double, table: Double) -> Double:
+    def product(padded: Doubles, table: Doubles) -> Doubles:
         result = np.empty((out.x, out.y, m))
         patches = _patches(padded, Pair(kx, ky), stride, dilation, out)
         step = max(1, min(-(-out.x // _PIECES), _PATCH_ELEMENTS // max(1, out.y * kx * ky * c)))
@@ -97,14 +96,14 @@ def convolve(
 
 
 def convolve_depthwise(
-    x: Half,
-    weights: Half,
-    bias: Half,
+    x: Halves,
+    weights: Halves,
+    bias: Halves,
     pads: Pads = NO_PADS,
     stride: Pair = ONE,
     dilation: Pair = ONE,
     accumulator: Accumulator = Accumulator.EXACT,
-) -> Single:
+) -> Floats:
     """As `convolve` with a kernel of its own per channel: weights [c][1][ky][kx]."""
     c, _, ky, kx = weights.shape
     x = np.pad(x, ((pads.left, pads.right), (pads.top, pads.bottom), (0, 0)))
@@ -121,7 +120,7 @@ def convolve_depthwise(
                 total += patches[:, :, i, j] * taps[i, j].astype(np.float32)
         return total
 
-    def product(padded: Double, table: Double) -> Double:
+    def product(padded: Doubles, table: Doubles) -> Doubles:
         patches = _patches(padded, Pair(kx, ky), stride, dilation, out)
         result = np.zeros((*out, c))
         for i in range(kx):
@@ -135,7 +134,7 @@ def convolve_depthwise(
     return (sums + bias.astype(np.float64)).astype(np.float32)
 
 
-def inner_product(x: Half, weights: Half, bias: Half, accumulator: Accumulator = Accumulator.EXACT) -> Single:
+def inner_product(x: Halves, weights: Halves, bias: Halves, accumulator: Accumulator = Accumulator.EXACT) -> Floats:
     """bias[n] + sum over k of x[k] * weights[n][k]."""
     outputs, inputs = weights.shape
     if accumulator != Accumulator.EXACT:
@@ -156,8 +155,8 @@ def _patches(x: NDArray[np.floating], kernel: Pair, stride: Pair, dilation: Pair
 
 
 def _in_order(
-    patches: NDArray[np.floating], weights: Half, bias: Half, dilation: Pair, accumulator: Accumulator
-) -> Single:
+    patches: NDArray[np.floating], weights: Halves, bias: Halves, dilation: Pair, accumulator: Accumulator
+) -> Floats:
     """The models that round on the way."""
     m, c, ky, kx = weights.shape
     side = 1 if max(dilation) > 1 else max(kx, ky) | 1

@@ -6,19 +6,17 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Half = NDArray[np.float16]
-Double = NDArray[np.float64]
+from bmcompiler.numeric.arrays import Doubles, Halves
 
-Product = Callable[[Double, Double], Double]
+Product = Callable[[Doubles, Doubles], Doubles]
 """Bilinear: sums of products of elements of the two arrays, added in any order."""
 
 _MANTISSA = 53
 _INFINITY = 0x7C00  # patterns from here on are infinities and NaN
 
 
-def exponents(values: Half) -> tuple[int, int] | None:
+def exponents(values: Halves) -> tuple[int, int] | None:
     """(unit, top): all values are multiples of 2**unit and below 2**top in magnitude; None with infinities or NaN."""
     bits = values.view(np.uint16) & 0x7FFF
     high = int(bits.max(initial=0))
@@ -30,7 +28,7 @@ def exponents(values: Half) -> tuple[int, int] | None:
     return max(low >> 10, 1) - 25, max(high >> 10, 1) - 14
 
 
-def exact_sums(x: Half, weights: Half, terms: int, product: Product) -> Double:
+def exact_sums(x: Halves, weights: Halves, terms: int, product: Product) -> Doubles:
     """product(x, weights) as if summed exactly and rounded once to float64; zeros are +0.
 
     Both operands are cut into parts so narrow that every partial sum of float64 products is exact, in whatever order
@@ -57,7 +55,7 @@ def exact_sums(x: Half, weights: Half, terms: int, product: Product) -> Double:
     return _rounded([product(a, b) for a in xs for b in ws])
 
 
-def _rounded(sums: list[Double]) -> Double:
+def _rounded(sums: list[Doubles]) -> Doubles:
     """The exact total of exact sums, rounded once; zeros are +0."""
     if len(sums) <= 2:
         total = sums[0] + (sums[1] if len(sums) == 2 else 0.0)
@@ -66,13 +64,13 @@ def _rounded(sums: list[Double]) -> Double:
     return np.asarray(add(*sums), np.float64) + 0.0
 
 
-def _finite(values: Half) -> Half:
+def _finite(values: Halves) -> Halves:
     return np.where(np.isfinite(values), values, np.float16(0))
 
 
-def _cut(values: Double, unit: int, bits: int, parts: int) -> list[Double]:
+def _cut(values: Doubles, unit: int, bits: int, parts: int) -> list[Doubles]:
     """Arrays that add up to `values`, each with ceil(bits / parts) bits at most."""
-    found: list[Double] = []
+    found: list[Doubles] = []
     width = -(-bits // parts)
     for part in range(parts - 1, 0, -1):
         step = math.ldexp(1.0, unit + part * width)

@@ -7,26 +7,25 @@ Values are float32 between the stages and rounded to fp16 once, at the end.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator, convolve, convolve_depthwise, insert_zeros
-from bmcompiler.backends.dv.arithmetic.exact import Half
 from bmcompiler.backends.dv.arithmetic.stages import activate, average_pool, lrn, max_pool, to_half, upsample
 from bmcompiler.backends.dv.driver.commands import ONE, Run
 from bmcompiler.backends.dv.driver.structs import Pool
+from bmcompiler.numeric.arrays import Array, Halves
 
-Floats = NDArray[Any]  # float32, or float64 where a function gives more digits
+Floats = Array  # float32, or float64 where a function gives more digits
 
 
 class RunWeights(NamedTuple):
     """Weights [m][c][ky][kx] (depthwise [m][1][ky][kx]), biases [m] and PReLU slopes [m] of a run."""
 
-    weights: Half
-    bias: Half
-    prelu: Half | None = None
+    weights: Halves
+    bias: Halves
+    prelu: Halves | None = None
 
 
 def before_add(run: Run, x: Floats, weights: RunWeights | None, accumulator: Accumulator) -> Floats:
@@ -51,7 +50,7 @@ def run_values(
     run: Run,
     x: Floats,
     weights: RunWeights | None = None,
-    addend: Half | None = None,
+    addend: Halves | None = None,
     accumulator: Accumulator = Accumulator.EXACT,
 ) -> Floats:
     """What a run computes, as it is before it is rounded to fp16: a [w][h][m] map.
@@ -73,10 +72,10 @@ def run_values(
 
 def run_result(
     run: Run,
-    x: Half,
+    x: Halves,
     weights: RunWeights | None = None,
-    addend: Half | None = None,
+    addend: Halves | None = None,
     accumulator: Accumulator = Accumulator.EXACT,
-) -> Half:
+) -> Halves:
     """The result of a run as a [w][h][m] map; see `run_values`."""
     return to_half(run_values(run, x, weights, addend, accumulator))

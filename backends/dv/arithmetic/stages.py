@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.dv.driver.commands import Pads, Pair
 from bmcompiler.backends.dv.driver.geometry import window_out
 from bmcompiler.backends.dv.driver.structs import Activation
-
-Half = NDArray[np.float16]
-Single = NDArray[np.float32]
-Double = NDArray[np.float64]
+from bmcompiler.numeric.arrays import Doubles, Floats, Halves
 
 _LRN_KNOTS = 13  # 4^0 .. 4^12
 _LRN_ALPHA = 2e-5  # alpha / size = 1e-4 / 5
@@ -32,13 +29,13 @@ def pattern(value: float) -> int:
     return int(np.float16(value).view(np.uint16))
 
 
-def to_half(values: NDArray[np.floating]) -> Half:
+def to_half(values: NDArray[np.floating]) -> Halves:
     """Round to fp16, as the device stores results."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return values.astype(np.float16)
 
 
-def max_pool(x: Single, size: Pair, stride: Pair, pads: Pads) -> Single:
+def max_pool(x: Floats, size: Pair, stride: Pair, pads: Pads) -> Floats:
     """Largest value of each window; padding never wins, a window of padding alone gives -inf.
 
     +0 is larger than -0, so that the result is the same before and after rounding to fp16.
@@ -56,15 +53,15 @@ def max_pool(x: Single, size: Pair, stride: Pair, pads: Pads) -> Single:
     return out
 
 
-def average_pool(x: Single, size: Pair, stride: Pair, pads: Pads, factor: int) -> Single:
+def average_pool(x: Floats, size: Pair, stride: Pair, pads: Pads, factor: int) -> Floats:
     """Sum of each window, rounded to float32, times the fp16 pattern `factor`; padding counts as zeros."""
-    total: Double = np.zeros(1)
+    total: Doubles = np.zeros(1)
     for tap in _taps(x, size, stride, pads, 0.0):
         total = total + tap
     return total.astype(np.float32) * np.float32(half(factor))
 
 
-def _taps(x: Single, size: Pair, stride: Pair, pads: Pads, fill: float) -> list[Single]:
+def _taps(x: Floats, size: Pair, stride: Pair, pads: Pads, fill: float) -> list[Floats]:
     """Per element of the window a [w][h][c] array of what it covers at every position."""
     w = window_out(x.shape[0], size.x, pads.left, pads.right, stride.x)
     h = window_out(x.shape[1], size.y, pads.top, pads.bottom, stride.y)
@@ -77,12 +74,12 @@ def _taps(x: Single, size: Pair, stride: Pair, pads: Pads, fill: float) -> list[
     ]
 
 
-def upsample(x: Single) -> Single:
+def upsample(x: Floats) -> Floats:
     """Every pixel becomes 2 x 2."""
     return x.repeat(2, 0).repeat(2, 1)
 
 
-def activate(x: Single, function: int, param: int = 0, slopes: Half | None = None) -> NDArray[np.floating]:
+def activate(x: Floats, function: int, param: int = 0, slopes: Halves | None = None) -> NDArray[np.floating]:
     """Apply an activation (`structs.Activation`); what transcendental functions give is float64.
 
     Args:
@@ -112,7 +109,7 @@ def activate(x: Single, function: int, param: int = 0, slopes: Half | None = Non
         return np.where(x >= 0, x, x * np.float64(half(param)))
 
 
-def lrn(x: Half) -> Double:
+def lrn(x: Halves) -> Doubles:
     """Local response normalisation over 5 channels: the device's piecewise linear model (dv.md 5, lrn = 0x503).
 
     The segment of sums from 4^12 is continued; so is the first one for sums below 1.

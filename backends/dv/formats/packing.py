@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.formats.packing_sizes import (
     BLOCK,
@@ -24,10 +23,9 @@ from bmcompiler.backends.dv.formats.packing_sizes import (
     fc_size,
 )
 from bmcompiler.errors import EncodingError
+from bmcompiler.numeric.arrays import Array, Bits16, Bytes, Indices
 
-Bytes = NDArray[np.uint8]
-Halves = NDArray[np.uint16]
-Weights = NDArray[Any]  # uint16 patterns or uint8 indices
+Weights = Array  # uint16 patterns or uint8 indices
 
 _ROWS, _COLUMNS = 12, 6
 _GROUP = 8  # output channels whose biases lie together
@@ -37,7 +35,7 @@ _SEVENTH = ((2, 5), (0, 3), (1, 3), (2, 3), (0, 0), (1, 0), (2, 0))
 
 
 @cache
-def slots(side: int) -> NDArray[np.intp]:
+def slots(side: int) -> Indices:
     """Element of the block for weight (channel of the block, y, x) of a side x side kernel (dv.md 3.1)."""
     channels = CHANNELS_OF_BLOCK[side]
     t, y, x = np.indices((channels, side, side))
@@ -116,7 +114,7 @@ def _by_channel(rows: Weights, m: int, count: int, chunk: int) -> Weights:
     return np.concatenate([first, rows[:, cut:].reshape(groups, m, -1, BLOCK)], 2).reshape(groups * m, count, BLOCK)
 
 
-def _write_stream(out: Bytes, data: Weights, side: int, vectors: list[Halves]) -> None:
+def _write_stream(out: Bytes, data: Weights, side: int, vectors: list[Bits16]) -> None:
     """Groups of 8 output channels: biases (and slopes), then blocks. `data` is [m][blocks][72], `out` is zero."""
     m, count, _ = data.shape
     for part in _parts(m, count, data.itemsize, len(vectors)):
@@ -129,7 +127,7 @@ def _write_stream(out: Bytes, data: Weights, side: int, vectors: list[Halves]) -
         out[part.start : part.start + rows.size] = rows.reshape(-1)
 
 
-def _read_stream(data: Bytes, m: int, count: int, side: int, dtype: Any, vectors: int) -> tuple[Weights, list[Halves]]:
+def _read_stream(data: Bytes, m: int, count: int, side: int, dtype: Any, vectors: int) -> tuple[Weights, list[Bits16]]:
     """Blocks [m][blocks][72] and the vectors of m values."""
     found, heads = np.empty((m, count, BLOCK), dtype), [np.empty(m, np.uint16) for _ in range(vectors)]
     for part in _parts(m, count, np.dtype(dtype).itemsize, vectors):
@@ -143,7 +141,7 @@ def _read_stream(data: Bytes, m: int, count: int, side: int, dtype: Any, vectors
     return found, heads
 
 
-def _start(size: int, quant_map: Halves | None) -> tuple[Bytes, Bytes]:
+def _start(size: int, quant_map: Bits16 | None) -> tuple[Bytes, Bytes]:
     """A zero output of `size` bytes that begins with the map, and the part after the map."""
     out = np.zeros(size, np.uint8)
     if quant_map is None:
@@ -152,7 +150,7 @@ def _start(size: int, quant_map: Halves | None) -> tuple[Bytes, Bytes]:
     return out, out[MAP_BYTES:]
 
 
-def pack_conv(weights: Weights, bias: Halves, quant_map: Halves | None = None, prelu: Halves | None = None) -> Bytes:
+def pack_conv(weights: Weights, bias: Bits16, quant_map: Bits16 | None = None, prelu: Bits16 | None = None) -> Bytes:
     """The stream of a convolution (depthwise: c = 1; transposed: planes rotated by the caller).
 
     Args:
@@ -170,7 +168,7 @@ def pack_conv(weights: Weights, bias: Halves, quant_map: Halves | None = None, p
     return out
 
 
-def pack_dilated(weights: Weights, bias: Halves, quant_map: Halves | None = None, prelu: Halves | None = None) -> Bytes:
+def pack_dilated(weights: Weights, bias: Bits16, quant_map: Bits16 | None = None, prelu: Bits16 | None = None) -> Bytes:
     """The weights of a dilated convolution: a 1x1 stream per tap, biases and slopes only in the last (dv.md 3.2)."""
     m, c, ky, kx = weights.shape
     _side(kx, ky)
@@ -184,7 +182,7 @@ def pack_dilated(weights: Weights, bias: Halves, quant_map: Halves | None = None
     return out
 
 
-def whc8_order(c: int, h: int, w: int) -> NDArray[np.intp]:
+def whc8_order(c: int, h: int, w: int) -> Indices:
     """For each element of a WHC8 map its index in the [c][h][w] array (dv.md 2)."""
     index = np.arange(c * h * w, dtype=np.intp).reshape(c, h, w)
     return np.concatenate([index[g : g + _GROUP].transpose(2, 1, 0).reshape(-1) for g in range(0, c, _GROUP)])
@@ -192,10 +190,10 @@ def whc8_order(c: int, h: int, w: int) -> NDArray[np.intp]:
 
 def pack_fc(
     weights: Weights,
-    bias: Halves,
+    bias: Bits16,
     inputs: tuple[int, int, int],
     outputs: tuple[int, int, int],
-    quant_map: Halves | None = None,
+    quant_map: Bits16 | None = None,
 ) -> Bytes:
     """Fully connected weights in the order in which WHC8 maps lie in memory (dv.md 3.5).
 
@@ -224,12 +222,12 @@ def pack_fc(
 class Unpacked(NamedTuple):
     """What a stream holds: patterns [m][c][ky][kx] (FC: [outputs][inputs]), biases, slopes if present."""
 
-    weights: Halves
-    bias: Halves
-    prelu: Halves | None
+    weights: Bits16
+    bias: Bits16
+    prelu: Bits16 | None
 
 
-def _mapped(weights: Weights, data: Bytes, quantized: bool) -> Halves:
+def _mapped(weights: Weights, data: Bytes, quantized: bool) -> Bits16:
     return data[:MAP_BYTES].view("<u2")[weights] if quantized else weights
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import PALETTE
+from bmcompiler.numeric.arrays import Array, Bits16, Bytes, Halves
 from bmcompiler.quant.palette import SIZE, distinct
 
 _PROBE = 4096  # weights that show most layers to have too many different values
@@ -17,11 +17,11 @@ _PROBE = 4096  # weights that show most layers to have too many different values
 class Coded(NamedTuple):
     """The form that the packers take: bytes in the shape of the weights, and the patterns of 256 fp16 numbers."""
 
-    indices: NDArray[np.uint8]
-    table: NDArray[np.uint16]
+    indices: Bytes
+    table: Bits16
 
 
-def coded(weights: NDArray[np.float16]) -> Coded | None:
+def coded(weights: Halves) -> Coded | None:
     """The weights as bytes and a table, without a difference; None where they have too many different values.
 
     Entry 0 is 0, because unused places of a packed block hold byte 0 (dv.md 1.8). A zero with a sign loses it, which no
@@ -38,14 +38,14 @@ def coded(weights: NDArray[np.float16]) -> Coded | None:
     return Coded(lookup[_patterns(weights)], table)
 
 
-def _table(weights: NDArray[np.float16]) -> NDArray[np.uint16] | None:
+def _table(weights: Halves) -> Bits16 | None:
     """The patterns of the different values besides 0, in ascending order of values."""
     values, _ = distinct(weights)
     others = values[values != 0]
     return None if others.size >= SIZE else _patterns(others)
 
 
-def _patterns(values: NDArray[Any]) -> NDArray[np.uint16]:
+def _patterns(values: Array) -> Bits16:
     return np.ascontiguousarray(values).view(np.uint16)
 
 

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, run_values
 from bmcompiler.backends.dv.arithmetic.stages import to_half
@@ -39,6 +38,7 @@ from bmcompiler.codegen.kernels import DeviceKernel, is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.errors import EncodingError, UnsupportedError
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array, Bits16, Halves
 from bmcompiler.target import OpT, rule
 
 _BLANK = Filters((), lambda: RunWeights(np.zeros(0, np.float16), np.zeros(0, np.float16)), "none")
@@ -152,7 +152,7 @@ class RunKernel(DvKernel[OpT]):
         return all(e.w <= MAX_INPUT_WIDTH and e.h <= MAX_INPUT_HEIGHT and e.c <= MAX_INPUT_CHANNELS for e in sizes)
 
 
-def _samples(array: NDArray[Any]) -> NDArray[Any]:
+def _samples(array: Array) -> Array:
     """The [n][w][h][c] view of an array."""
     return array.reshape(as_map(array.shape)).transpose(0, 3, 2, 1)
 
@@ -183,7 +183,7 @@ def why_not(part: Part, extent: Extent) -> str | None:
     return None if refused is None else refused.text
 
 
-def half_weights(array: NDArray[Any]) -> NDArray[np.float16]:
+def half_weights(array: Array) -> Halves:
     """Constants rounded to fp16. Raises UnsupportedError when one is beyond its range."""
     rounded = to_half(array)
     if not np.isfinite(rounded).all():
@@ -193,6 +193,6 @@ def half_weights(array: NDArray[Any]) -> NDArray[np.float16]:
     return rounded
 
 
-def patterns(array: NDArray[Any]) -> NDArray[np.uint16]:
+def patterns(array: Array) -> Bits16:
     """The 16-bit patterns of constants rounded to fp16."""
     return bits(half_weights(array))

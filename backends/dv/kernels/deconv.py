@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
 from bmcompiler.backends.dv.chip import CHIP
@@ -15,6 +12,7 @@ from bmcompiler.backends.dv.kernels.base import ACTIVATIONS, RunKernel
 from bmcompiler.backends.dv.kernels.filters import filters_of
 from bmcompiler.backends.dv.lowering.parts import Filters, Part
 from bmcompiler.codegen.kernels import is_constant
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Deconv
 from bmcompiler.target import rule
 
@@ -42,7 +40,7 @@ class DeconvKernel(RunKernel[Deconv]):
             actfunc=ACTIVATIONS[op.activation],
         )
 
-        def halves(weight: NDArray[Any], *bias: NDArray[Any]) -> RunWeights:
+        def halves(weight: Array, *bias: Array) -> RunWeights:
             by_output = weight if op.group > 1 else weight.swapaxes(0, 1)
             return filters_of(by_output[:, :, ::-1, ::-1], *bias)
 

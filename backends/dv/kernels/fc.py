@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.accumulate import inner_product
 from bmcompiler.backends.dv.arithmetic.stages import activate, to_half
@@ -21,6 +20,7 @@ from bmcompiler.backends.dv.lowering.parts import bits
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
+from bmcompiler.numeric.arrays import Halves
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
@@ -59,7 +59,7 @@ class FcKernel(DvKernel[Matmul]):
         command = FcCommand(source.elements, outputs, build.constants(weights), weight_fmt=form, actfunc=function)
         return build.fc(command, op.left, op.result)
 
-    def coded(self, table: NDArray[np.float16]) -> Coded | None:
+    def coded(self, table: Halves) -> Coded | None:
         """The weights as bytes where that is possible and smaller; both formats give the same numbers."""
         outputs, inputs = table.shape
         return coded(table) if fc_size(inputs, outputs, True) < fc_size(inputs, outputs, False) else None

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
 from bmcompiler.backends.dv.kernels.base import half_weights
-
-Array = NDArray[Any]
+from bmcompiler.numeric.arrays import Array
 
 
 def filters_of(weight: Array, bias: Array | None = None) -> RunWeights:

@@ -10,10 +10,9 @@ from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
 from math import ceil, log2, prod
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
 from bmcompiler.backends.dv.arithmetic.stages import pattern
@@ -27,6 +26,7 @@ from bmcompiler.backends.dv.lowering.build import extent_of
 from bmcompiler.backends.dv.lowering.parts import Filters, Part
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.layers import pool as ops_pool
 from bmcompiler.ops.layers.nn import Conv
@@ -140,7 +140,7 @@ class ConvKernel(RunKernel[Conv]):
             actfunc=ACTIVATIONS[op.activation],
         )
 
-        def halves(weight: NDArray[Any], *bias: NDArray[Any]) -> RunWeights:
+        def halves(weight: Array, *bias: Array) -> RunWeights:
             return filters_of(with_gaps(across_groups(weight, groups), down, across), *bias)
 
         values = (op.weight,) if op.bias is None else (op.weight, op.bias)

@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
 from bmcompiler.backends.dv.arithmetic.stages import pattern, to_half
@@ -22,6 +21,7 @@ from bmcompiler.backends.dv.lowering.build import extent_of
 from bmcompiler.backends.dv.lowering.parts import Filters, Part
 from bmcompiler.codegen.kernels import is_constant
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array, Halves
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Abs, Clip, Elu, LeakyRelu, Neg, Prelu, Relu, Sigmoid, Tanh
 from bmcompiler.ops.layers.norm import Scale
@@ -96,7 +96,7 @@ class ScaleKernel(PointwiseKernel[Scale]):
     ops = (Scale,)
 
     def parts(self, op: Scale) -> Sequence[Part]:
-        def halves(weight: NDArray[Any], *bias: NDArray[Any]) -> RunWeights:
+        def halves(weight: Array, *bias: Array) -> RunWeights:
             return _channels(op, weight, *bias)
 
         return (_per_channel(op, "scale", halves, tuple(op.operands[1:])),)
@@ -116,7 +116,7 @@ class PreluKernel(PointwiseKernel[Prelu]):
     ops = (Prelu,)
 
     def parts(self, op: Prelu) -> Sequence[Part]:
-        def halves(slope: NDArray[Any]) -> RunWeights:
+        def halves(slope: Array) -> RunWeights:
             return _channels(op, np.float32(1))._replace(prelu=self.slopes(op, slope))
 
         part = _per_channel(op, "prelu", halves, (op.operands[1],))
@@ -130,14 +130,14 @@ class PreluKernel(PointwiseKernel[Prelu]):
             return None
         count = len(filters.values)
 
-        def halves(*arrays: NDArray[Any]) -> RunWeights:
+        def halves(*arrays: Array) -> RunWeights:
             return filters.halves(*arrays[:count])._replace(prelu=self.slopes(op, arrays[count]))
 
         values = (*filters.values, op.operands[1])
         made = Filters(values, halves, f"{filters.layout}, prelu of {_repeats(op)}")
         return replace(part, run=replace(run, actfunc=Activation.PRELU), filters=made)
 
-    def slopes(self, op: Prelu, slope: NDArray[Any]) -> NDArray[np.float16]:
+    def slopes(self, op: Prelu, slope: Array) -> Halves:
         """One per output channel of the run."""
         return _spread(op, half_weights(slope))
 
@@ -180,7 +180,7 @@ def _repeats(op: TensorOp) -> int:
     return 1 if len(shape) == 4 else prod(shape[2:])
 
 
-def _spread(op: TensorOp, values: NDArray[np.float16]) -> NDArray[np.float16]:
+def _spread(op: TensorOp, values: Halves) -> Halves:
     """A number for all channels, or one for each, as one for each channel of the run."""
     channels = op.results[0].shape[1]
     return np.repeat(np.broadcast_to(values.reshape(-1), (channels,)), _repeats(op))

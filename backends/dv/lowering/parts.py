@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.run_model import RunWeights
 from bmcompiler.backends.dv.driver.commands import Run
@@ -16,12 +14,11 @@ from bmcompiler.backends.dv.formats.packing import pack_conv, pack_dilated
 from bmcompiler.backends.dv.formats.packing_sizes import conv_size, dilated_size
 from bmcompiler.backends.dv.formats.palette import coded
 from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric.arrays import Array, Bits16, Bytes, Halves
 from bmcompiler.quant.palette import SIZE
 
 UNROUNDED = "dv.unrounded"
 """Attribute of an op whose result goes on to its reader inside the same run, without being rounded to fp16."""
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def stored(run: Run, weights: RunWeights) -> Run:
     return replace(run, weight_fmt=WeightFormat.QUANTIZED)
 
 
-def packed(run: Run, weights: RunWeights) -> NDArray[np.uint8]:
+def packed(run: Run, weights: RunWeights) -> Bytes:
     """Weights as the run reads them from memory, in its format (`stored`).
 
     Raises ValueError for bytes where there are too many different weights.
@@ -86,7 +83,7 @@ def packed(run: Run, weights: RunWeights) -> NDArray[np.uint8]:
     return packer(found.indices, bias, found.table, prelu)
 
 
-def bits(array: NDArray[np.float16]) -> NDArray[np.uint16]:
+def bits(array: Halves) -> Bits16:
     """The 16-bit patterns of fp16 numbers."""
     return np.ascontiguousarray(array).view(np.uint16)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.conditions import NO_LAYOUT
 from bmcompiler.ir import Module, Operation, Rewriter, apply_patterns
 from bmcompiler.ir.keys import PALETTE
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.rewriting import Patterns, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
@@ -81,6 +81,6 @@ class _Palettize(Patterns):
         return True
 
 
-def _difference(exact: NDArray[np.float32], coded: NDArray[np.float32]) -> float:
+def _difference(exact: Floats, coded: Floats) -> float:
     norm = float(np.linalg.norm(exact))
     return float(np.linalg.norm(exact - coded)) / norm if norm else 0.0

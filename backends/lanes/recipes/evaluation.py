@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats, Words
+from bmcompiler.backends.lanes.arithmetic import Arithmetic, Words
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, TILE, Operand, RecipeStep, Rows, Scan
 from bmcompiler.backends.lanes.tables import OwnTable, Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Window
-
-Integers = NDArray[np.int32]
+from bmcompiler.numeric.arrays import Floats, Int32s, Mask
 
 
 class Evaluator:
@@ -75,7 +73,7 @@ class Evaluator:
             return np.where(self._holds(unit, *sources), np.array([step.chosen], "<u4").view(np.int32), np.int32(0))
         return self._function(step, sources[0])
 
-    def _holds(self, unit: Unit, a: Words, b: Words) -> NDArray[np.bool_]:
+    def _holds(self, unit: Unit, a: Words, b: Words) -> Mask:
         if unit is Unit.SAME_BITS:
             return np.equal(_as_int(a), _as_int(b))
         return self._arithmetic.greater(_as_float(a), _as_float(b))
@@ -110,7 +108,7 @@ class Evaluator:
         return out
 
 
-_BITS: dict[Unit, Callable[[Integers, Integers], Integers]] = {
+_BITS: dict[Unit, Callable[[Int32s, Int32s], Int32s]] = {
     Unit.AND: np.bitwise_and,
     Unit.OR: np.bitwise_or,
     Unit.XOR: np.bitwise_xor,
@@ -129,11 +127,11 @@ def _as_float(words: Words) -> Floats:
     return words if words.dtype == np.float32 else np.ascontiguousarray(words).view(np.float32)
 
 
-def _as_int(words: Words) -> Integers:
+def _as_int(words: Words) -> Int32s:
     return words if words.dtype == np.int32 else np.ascontiguousarray(words).view(np.int32)
 
 
-def _shifted(unit: Unit, words: Integers, places: Integers) -> Words:
+def _shifted(unit: Unit, words: Int32s, places: Int32s) -> Words:
     if places.size != 1:
         right = words >> -places if unit is Unit.SHIFT_SIGNED else (words.view(np.uint32) >> -places).view(np.int32)
         return np.where(places < 0, right, words << np.maximum(places, 0))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.recipes.recorder import Operand, RecipeStep, Rows
 from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.numeric.arrays import Array
 
 ITEMS = {"f32": 4, "f16": 2, "bf16": 2}
 """Bytes of an element of the types of recipes."""
 HALVES = frozenset(ITEMS) - {"f32"}
 UNITS = frozenset({Unit.ADD, Unit.SUB, Unit.MUL, Unit.MAX, Unit.MIN, Unit.COPY, Unit.CHOOSE})
-Values = NDArray[Any]
 
 
 class HalfEvaluator:
@@ -25,7 +23,7 @@ class HalfEvaluator:
 
     def __init__(self, arithmetic: Arithmetic) -> None:
         self._greater = arithmetic.greater
-        self._pairs: dict[Unit, Callable[[Values, Values], Values]] = {
+        self._pairs: dict[Unit, Callable[[Array, Array], Array]] = {
             Unit.ADD: arithmetic.add,
             Unit.SUB: arithmetic.subtract,
             Unit.MUL: arithmetic.multiply,
@@ -33,14 +31,14 @@ class HalfEvaluator:
             Unit.MIN: arithmetic.minimum,
         }
 
-    def run(self, steps: Sequence[RecipeStep], arrays: Sequence[Values], axes: tuple[int, ...]) -> Values:
+    def run(self, steps: Sequence[RecipeStep], arrays: Sequence[Array], axes: tuple[int, ...]) -> Array:
         """The result of the last step; there are no reductions."""
         values = list(arrays)
         for step in steps:
             values.append(self._apply(step, [_value(source, values) for source in step.sources]))
         return values[-1]
 
-    def _apply(self, step: RecipeStep, sources: list[Values]) -> Values:
+    def _apply(self, step: RecipeStep, sources: list[Array]) -> Array:
         if step.unit is Unit.COPY:
             return sources[0]
         if step.unit is Unit.CHOOSE:
@@ -49,7 +47,7 @@ class HalfEvaluator:
         return self._pairs[step.unit](*sources)
 
 
-def _value(source: Operand, values: Sequence[Values]) -> Values:
+def _value(source: Operand, values: Sequence[Array]) -> Array:
     if isinstance(source, Immediate):
         number = np.array([source.bits], "<u4").view(np.float32)
         return number.astype(values[0].dtype)

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Floats, IntArray
 from bmcompiler.numeric.quant_modes import from_real
 
-Floats = NDArray[np.float32]
-Ints = NDArray[Any]
 MIDDLE, MIDDLE_BITS = 12582912.0, 0x4B40_0000  # 2**23 + 2**22
 _STRETCHES = (0.0, 2.0**-22, 2.0**-20, 2.0**-18, 2.0**-16)
 _MOVES = tuple(sign * 2.0**-k for k in range(18, 8, -1) for sign in (1, -1))
@@ -52,7 +50,7 @@ class Numbers:
     clipped: bool
 
 
-def find_numbers(end: Ending, bounds: tuple[Ints, Ints]) -> Numbers | None:
+def find_numbers(end: Ending, bounds: tuple[IntArray, IntArray]) -> Numbers | None:
     """Numbers that give the bits of `end` for all t, None where none of those tried do.
 
     Args:
@@ -79,7 +77,7 @@ def find_numbers(end: Ending, bounds: tuple[Ints, Ints]) -> Numbers | None:
     return None
 
 
-def _tried(end: Ending, vector: Floats, bounds: tuple[Ints, Ints]) -> Floats:
+def _tried(end: Ending, vector: Floats, bounds: tuple[IntArray, IntArray]) -> Floats:
     """(channels, numbers): every t whose sum is not beyond the limits, and some that are."""
     count = int(np.ceil((end.high - end.low + 4) / end.factor)) + 2
     first = np.floor((end.low - 2 - vector.astype(np.float64)) / end.factor)
@@ -96,7 +94,7 @@ def _limited(end: Ending, sums: Floats) -> Floats:
     return np.clip(sums, np.float32(end.low), np.float32(end.high))
 
 
-def _differ(end: Ending, t: Floats, factor: Any, vector: Floats, wanted: Ints) -> Ints:
+def _differ(end: Ending, t: Floats, factor: Any, vector: Floats, wanted: IntArray) -> IntArray:
     """Channels with a t for which adding `MIDDLE` does not give what is wanted."""
     words = _limited(end, _sums(t, factor, vector)) + np.float32(MIDDLE + end.point)
     whole = words.view(np.int32) - np.int32(MIDDLE_BITS + end.point)

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic, Words
 from bmcompiler.backends.lanes.build import LaneCommands
@@ -23,6 +22,7 @@ from bmcompiler.backends.lanes.recipes.halves import ITEMS, HalfEvaluator
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED, TILE, RecipeStep, Recorder, Register
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError
+from bmcompiler.numeric.arrays import Floats, Int32s
 from bmcompiler.numeric.blas import in_parallel
 
 _BLOCK = 1 << 14  # elements whose registers stay in the cache
@@ -63,7 +63,7 @@ class Steps:
         """Bytes of the words of a tile."""
         return ITEMS[self.dtype]
 
-    def evaluate(self, *arrays: Words) -> NDArray[np.float32]:
+    def evaluate(self, *arrays: Words) -> Floats:
         """The result as float32, bit for bit what the commands compute.
 
         Args:
@@ -86,7 +86,7 @@ class Steps:
         in_parallel([partial(block, first) for first in range(0, out.size, _BLOCK)])
         return out.reshape(shape)
 
-    def integers(self, *arrays: Words) -> NDArray[np.int32]:
+    def integers(self, *arrays: Words) -> Int32s:
         """`evaluate` of a recipe whose result is an integer."""
         return self.evaluate(*arrays).view(np.int32)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bmcompiler.backends.lanes.recipes.recorder import Recorder, Register
 from bmcompiler.backends.lanes.recipes.rounding import int_to_float, narrow_to_float
 from bmcompiler.ir.types import DTYPES
+from bmcompiler.numeric.arrays import Floats
 
 NARROW = ("i8", "u8", "i16", "u16")
 LOADABLE = ("f32", "i32", "i16", "u16", "i8", "u8", "bool")
@@ -26,7 +27,7 @@ def to_words(array: NDArray[np.generic]) -> NDArray[np.generic]:
     return array.astype(np.float32)
 
 
-def from_words(words: NDArray[np.float32], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+def from_words(words: Floats, dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
     """What `store_words` makes of a tile."""
     if dtype == np.float32:
         return words

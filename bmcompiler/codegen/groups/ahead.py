@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.issue import issue_loads
@@ -20,6 +19,7 @@ from bmcompiler.codegen.groups.timeline import Timeline
 from bmcompiler.codegen.memory import Lifetime, pack
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Operation
+from bmcompiler.numeric.arrays import Ints
 
 _SMALL = 128
 """Part of a lane up to which coefficients are packed with all else, some steps ahead: they shall cut up no room."""
@@ -111,7 +111,7 @@ class _Gaps:
 
     def __init__(self, lives: Sequence[Lifetime], more: int, tiler: Tiler) -> None:
         self.tiler, self.count = tiler, len(lives)
-        self.areas: NDArray[np.int64] = np.zeros((4, len(lives) + more), np.int64)
+        self.areas: Ints = np.zeros((4, len(lives) + more), np.int64)
         if lives:
             self.areas[:, : len(lives)] = np.array(
                 [(life.first, life.last, life.offset, life.offset + life.nbytes) for life in lives]

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.codegen.groups.steps import LiveRange, Residency, Step
 from bmcompiler.codegen.tiling import Tiler
 
-Ints = NDArray[np.int64]
 _ROUNDS = 2
 
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.numeric import arith
 from bmcompiler.runtime.plain_device import PlainDevice
-from bmcompiler.runtime.simulator.memories import Fields, Memories
+from bmcompiler.runtime.simulator.memories import Memories
 from toy_chip.container import ToyModel
 from toy_chip.isa import CHIP, FORMATS, Compute, Engine, Move
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.frontends.bmlang.emit import Array, Emit
+from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.frontends.bmlang.types import PoolParam, PoolType
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 
 FEW = 1 << 12
 """Elements of 8 bits whose mean, as a quotient of float32 numbers, is never rounded to a half that it is not."""

@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.layer import MAX_CONSTANT, Layer, Results, caffe_layer
+from bmcompiler.numeric.arrays import Doubles
 
 _SAME_RATIO = 1e-6
 _CodeType = caffe_pb2.PriorBoxParameter.CodeType
@@ -67,7 +67,7 @@ def _steps(layer: Layer, image: tuple[int, int], cells: tuple[int, ...]) -> tupl
     return (down, across) if down and across else (image[0] / cells[0], image[1] / cells[1])
 
 
-def _box_sizes(layer: Layer) -> NDArray[np.float64]:
+def _box_sizes(layer: Layer) -> Doubles:
     """(width, height) in pixels of the boxes of one cell.
 
     Per min_size its square, the geometric mean with max_size, and one box per aspect ratio other than 1.

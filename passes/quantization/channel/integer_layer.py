@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Operation, Quant
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import factors
+from bmcompiler.numeric.arrays import Array, Doubles, Int8s, Int32s
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.layers.nn import Conv, Convolution, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
@@ -35,8 +35,8 @@ _MOST_BIAS = 1 << 30
 
 def channel_layer(
     op: Operation,
-    weight: NDArray[Any],
-    bias: NDArray[Any] | None,
+    weight: Array,
+    bias: Array | None,
     source: Format,
     wanted: Format,
     *,
@@ -65,7 +65,7 @@ def channel_layer(
     integers = rows.integers(scales)
     attributes: dict[str, Any] = {"mode": CHANNEL}
     points = (source.zero_point, 0, wanted.zero_point)
-    shared: NDArray[Any] = np.rint(biases / (source.scale * scales)).astype(np.int32)
+    shared: Array = np.rint(biases / (source.scale * scales)).astype(np.int32)
     of_bias: Quant | None = Quant.along(0, source.scale * scales)
     whole, each = exact or isinstance(op, Matmul), _depthwise(op, len(scales))
     short = shortened(integers, shared, rescaled, source, wanted) if each and not whole and not any(points) else None
@@ -95,14 +95,14 @@ class WeightRows:
     Attributes: peaks: largest magnitudes. whole: `whole_scales`.
     """
 
-    def __init__(self, op: Operation, weight: NDArray[Any]) -> None:
+    def __init__(self, op: Operation, weight: Array) -> None:
         _need_finite(weight)
         self.weights = by_channel(op, weight)
         self.peaks = np.maximum(self.weights.max(1, initial=0), -self.weights.min(1, initial=0)).astype(np.float64)
         self.whole = whole_scales(self.weights, self.peaks)
-        self._last: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
+        self._last: tuple[Doubles, Int8s] | None = None
 
-    def integers(self, scales: NDArray[np.float64]) -> NDArray[np.int8]:
+    def integers(self, scales: Doubles) -> Int8s:
         """By a scale for each channel; those of the same scales again are the same array."""
         if self._last is None or not np.array_equal(self._last[0], scales):
             steps = self.weights / scales[:, None]
@@ -110,7 +110,7 @@ class WeightRows:
         return self._last[1]
 
 
-def _need_finite(array: NDArray[Any]) -> None:
+def _need_finite(array: Array) -> None:
     if not np.isfinite(array).all():
         raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
 
@@ -123,8 +123,8 @@ def _depthwise(op: Operation, channels: int) -> bool:
 
 
 def shortened(
-    weight: NDArray[np.int8], bias: NDArray[np.int32], rows: NDArray[np.int32], source: Format, wanted: Format
-) -> tuple[NDArray[Any], NDArray[Any], dict[str, Any]] | None:
+    weight: Int8s, bias: Int32s, rows: Int32s, source: Format, wanted: Format
+) -> tuple[Array, Array, dict[str, Any]] | None:
     """Bias, factors and attributes of a layer with biases and, where little is lost, sums of 16 bits.
 
     What a bias has beyond 16 bits is whole steps of the result, which are added behind the factor. Of the numbers of
@@ -156,13 +156,13 @@ def shortened(
 
 
 def in_reals(
-    weight: NDArray[np.int8],
-    bias: NDArray[np.float64],
-    scales: NDArray[np.float64],
+    weight: Int8s,
+    bias: Doubles,
+    scales: Doubles,
     source: Format,
     wanted: Format,
     outside: int,
-) -> tuple[NDArray[Any], NDArray[Any], dict[str, Any]]:
+) -> tuple[Array, Array, dict[str, Any]]:
     """Bias, factors and attributes of a layer whose sums become float32, with what zero points add in the bias.
 
     Args: weight: (channels, the rest). bias: real. scales: of the sums. outside: what padding is, which wide sums take.
@@ -180,10 +180,10 @@ def in_reals(
 
 
 def narrowing(
-    weight: NDArray[np.int8],
-    bias: NDArray[Any],
-    steps: NDArray[np.float64],
-    offsets: NDArray[Any],
+    weight: Int8s,
+    bias: Array,
+    steps: Doubles,
+    offsets: Array,
     source: Format,
     wanted: Format,
 ) -> int | None:
@@ -202,7 +202,7 @@ def narrowing(
     return shift if loss <= _LOSS and shift <= _MOST_SHIFT else None
 
 
-def whole_scales(rows: NDArray[Any], peaks: NDArray[np.float64]) -> NDArray[np.float64]:
+def whole_scales(rows: Array, peaks: Doubles) -> Doubles:
     """Of each row the largest scale of which all numbers are multiples by -128..127, in float32's precision, or 0.
 
     Args: peaks: the largest magnitudes of rows.

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import is_weight
+from bmcompiler.numeric.arrays import Array, Doubles
 from bmcompiler.passes.precision.calibrate import tensor_names
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.reference import Reference
@@ -17,7 +17,7 @@ from bmcompiler.passes.quantization.choice.thresholds import confirmed
 from bmcompiler.passes.quantization.choice.units import Unit, is_layer
 from bmcompiler.passes.rewriting import make
 
-Shifts = Mapping[str, NDArray[np.float64]]
+Shifts = Mapping[str, Doubles]
 """By layer name, what is taken from the bias of each channel."""
 
 
@@ -77,12 +77,12 @@ def apply(module: Module, function: Function, shifts: Shifts) -> None:
         op.set_operand(2, new.result)
 
 
-def _mean(op: Operation, errors: NDArray[Any]) -> NDArray[np.float64]:
+def _mean(op: Operation, errors: Array) -> Doubles:
     """The mean error of each channel over steps, less what chance alone may give with so few of them."""
     axis = op.results[0].type.rank if op.short_name == "matmul" else 2
     others = tuple(k for k in range(1, errors.ndim) if k != axis)
-    means: NDArray[np.float64] = errors.mean(axis=others, dtype=np.float64)
+    means: Doubles = errors.mean(axis=others, dtype=np.float64)
     found = means.mean(axis=0)
     chance = means.var(axis=0, ddof=1) / len(means) if len(means) > 1 else np.square(found)
-    shrunk: NDArray[np.float64] = found * np.clip(1 - chance / np.maximum(np.square(found), 1e-30), 0, 1)
+    shrunk: Doubles = found * np.clip(1 - chance / np.maximum(np.square(found), 1e-30), 0, 1)
     return shrunk

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from bmcompiler.ir import Function, Operation
+from bmcompiler.options import Progress
 from bmcompiler.passes.quantization.choice.aim import Aim
 from bmcompiler.passes.quantization.choice.costs import OptionCosts
 from bmcompiler.passes.quantization.choice.programs import Programs, quickest
@@ -19,7 +19,6 @@ from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.choice.weighing import Weighing, again
 from bmcompiler.target import Target
 
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 _PRODUCTS = 100 << 30
 """Products that the measurement of consequences may take, about."""
 _FEW = 2

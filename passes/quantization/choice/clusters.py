@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Outputs = Mapping[str, NDArray[Any]]
+from bmcompiler.numeric.arrays import Array, Doubles, Indices
+
+Outputs = Mapping[str, Array]
 _MOST_CHANNELS = 128
 """An axis with more positions than this holds places, or classes, rather than channels of different kinds."""
 _ALIKE = 8.0
@@ -25,9 +25,9 @@ class Cluster:
 
     output: str
     axis: int | None
-    channels: NDArray[np.intp]
+    channels: Indices
 
-    def of(self, array: NDArray[Any]) -> NDArray[Any]:
+    def of(self, array: Array) -> Array:
         """Its part of the output."""
         return array if self.axis is None else np.take(array, self.channels, self.axis)
 
@@ -49,7 +49,7 @@ class Clusters:
         ]
         self.signal = np.array([_signal([g.of(step[g.output]) for step in steps]) for g in self.clusters])
 
-    def energies(self, found: Outputs, wanted: Outputs) -> NDArray[np.float64]:
+    def energies(self, found: Outputs, wanted: Outputs) -> Doubles:
         """Energy of the error of each cluster in one step, over that of the cluster's signal in a step: 1 is 100 %."""
         differences = {
             name: np.nan_to_num(found[name]) - np.nan_to_num(wanted[name]) for name in {g.output for g in self.clusters}
@@ -58,7 +58,7 @@ class Clusters:
         return np.array(noise) / self.signal
 
 
-def _split(name: str, steps: Sequence[NDArray[Any]]) -> list[Cluster]:
+def _split(name: str, steps: Sequence[Array]) -> list[Cluster]:
     """Clusters of one output: channels of like spread, in the order of their spreads."""
     axis = _channel_axis(steps[0].shape)
     if axis is None:
@@ -82,13 +82,13 @@ def _channel_axis(shape: tuple[int, ...]) -> int | None:
     return axis if 1 < shape[axis] <= _MOST_CHANNELS else None
 
 
-def _signal(steps: Sequence[NDArray[Any]]) -> float:
+def _signal(steps: Sequence[Array]) -> float:
     """Energy around the mean in a step."""
     values = np.stack([np.nan_to_num(step) for step in steps]).astype(np.float64)
     around, whole = np.square(values - values.mean()).sum(), np.square(values).sum()
     return float(max(around, _LEAST * whole, _TINY)) / len(steps)
 
 
-def _runs(channels: NDArray[np.intp]) -> list[str]:
+def _runs(channels: Indices) -> list[str]:
     parts = np.split(channels, np.flatnonzero(np.diff(channels) > 1) + 1)
     return [str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Operation, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Mul
 from bmcompiler.ops.elements.logic import Where
@@ -22,7 +21,7 @@ _ENDLESS = 1e30
 
 
 def hostile(
-    function: Function, thresholds: Mapping[Value, float], constant: Callable[[Value], NDArray[Any]], *, steep: bool
+    function: Function, thresholds: Mapping[Value, float], constant: Callable[[Value], Array], *, steep: bool
 ) -> dict[Operation, str]:
     """Reasons by op that should stay in float.
 
@@ -56,6 +55,6 @@ def _squares(op: TensorOp) -> bool:
     return isinstance(op, Mul) and op.operands[0] is op.operands[1]
 
 
-def _peaks(op: Operation, constant: Callable[[Value], NDArray[Any]]) -> list[float]:
+def _peaks(op: Operation, constant: Callable[[Value], Array]) -> list[float]:
     """The largest magnitude of each constant that an op reads, and 0."""
     return [0.0, *(float(np.abs(constant(value)).max(initial=0.0)) for value in op.operands if is_constant(value))]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.numeric.arrays import Array, Doubles
+from bmcompiler.options import Progress
 from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.clusters import Clusters
@@ -29,8 +30,6 @@ from bmcompiler.passes.quantization.choice.tasks import (
 from bmcompiler.passes.quantization.choice.units import Unit
 from bmcompiler.passes.quantization.look import Look
 
-Array = NDArray[Any]
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 Errors = dict[Unit, list[Array]]
 """What a unit's own integers add to its first result, one array per step."""
 
@@ -59,7 +58,7 @@ class Reference:
         self.outputs = [{name: each[value] for name, value in self.watched.items()} for each in seen]
         self.clusters = Clusters(self.outputs)
         self.energies: dict[Unit, float] = {}
-        self._errors: WeakKeyDictionary[Building[Any], dict[int, NDArray[np.float64]]] = WeakKeyDictionary()
+        self._errors: WeakKeyDictionary[Building[Any], dict[int, Doubles]] = WeakKeyDictionary()
 
     def _watch(self, step: Inputs) -> dict[Value, Array]:
         seen: dict[Value, Array] = {}
@@ -96,7 +95,7 @@ class Reference:
 
     def consequences(
         self, errors: Errors, steps: Sequence[int], progress: Progress | None = None
-    ) -> dict[Unit, NDArray[np.float64]]:
+    ) -> dict[Unit, Doubles]:
         """What each unit's own error does to each cluster: energies as of `Clusters.energies`, mean of the steps.
 
         One run of the float net per step, and for each unit of what comes behind it; in the processes of the pool. Of
@@ -124,13 +123,13 @@ class Reference:
         """Energy of the first result of a unit, about, over some steps; known once its own errors are."""
         return self.energies[unit] * len(steps)
 
-    def output_errors(self, low: Building[Any], steps: Sequence[int]) -> NDArray[np.float64]:
+    def output_errors(self, low: Building[Any], steps: Sequence[int]) -> Doubles:
         """Energies of the errors of an integer net in each cluster, mean of the steps."""
         known = self._errors.setdefault(low, {})
         known.update(self._output_errors(low, [k for k in steps if k not in known]))
         return sum((known[k] / len(steps) for k in steps), np.zeros(len(self.clusters.clusters)))
 
-    def _output_errors(self, low: Building[Any], steps: Sequence[int]) -> dict[int, NDArray[np.float64]]:
+    def _output_errors(self, low: Building[Any], steps: Sequence[int]) -> dict[int, Doubles]:
         """The same by step."""
         places = {value: place for place, value in enumerate(values_of(low.new))}
         news = {name: low.ints.get(value) or low.reals.get(value) for name, value in self.watched.items()}

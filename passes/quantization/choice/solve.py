@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.choice.units import Unit
 
 FLOAT = "float"
@@ -19,7 +19,7 @@ class Option:
 
     name: str
     cycles: int
-    energies: NDArray[np.float64]
+    energies: Doubles
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Problem:
 
 
 def solve(
-    problem: Problem, start: Mapping[Unit, Option], bounds: NDArray[np.float64], most_cycles: float = float("inf")
+    problem: Problem, start: Mapping[Unit, Option], bounds: Doubles, most_cycles: float = float("inf")
 ) -> dict[Unit, Option]:
     """Change options, those first that take most of the excess away for a cycle, until the energies are in bounds.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.numeric import quant_modes
+from bmcompiler.numeric.arrays import Array, Doubles
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.elements.activation import LogSoftmax, Softmax
@@ -20,7 +20,6 @@ from bmcompiler.parallel.task import NamedTask
 from bmcompiler.passes.quantization.base import is_constant
 from bmcompiler.passes.quantization.choice.clusters import Clusters
 
-Array = NDArray[Any]
 Inputs = Mapping[str, Array]
 Disturbed = tuple[int, Mapping[int, Array]]
 """(step, what is added to the first results of ops, by their place)."""
@@ -36,7 +35,7 @@ class FloatRun:
         self._step: int | None = None
         self._kept: dict[Value, Array] = {}
 
-    def weigh(self, step: int, errors: Mapping[int, Array]) -> tuple[NDArray[np.float64], list[float]]:
+    def weigh(self, step: int, errors: Mapping[int, Array]) -> tuple[Doubles, list[float]]:
         """Energies (`Clusters.energies`) of errors in the first results of ops, and the energy of each such result."""
         if step != self._step:
             self._kept.clear()
@@ -65,7 +64,7 @@ class FloatRun:
 
 
 @dataclass(frozen=True)
-class Weigh(NamedTask[FloatRun, Disturbed, tuple[NDArray[np.float64], list[float]]]):
+class Weigh(NamedTask[FloatRun, Disturbed, tuple[Doubles, list[float]]]):
     """What errors in results do to the outputs of a float net (`FloatRun.weigh`)."""
 
     net: Carried
@@ -76,7 +75,7 @@ class Weigh(NamedTask[FloatRun, Disturbed, tuple[NDArray[np.float64], list[float
         """The net, not run yet."""
         return FloatRun(self.net.module, self.clusters, self.steps)
 
-    def compute(self, state: FloatRun, part: Disturbed) -> tuple[NDArray[np.float64], list[float]]:
+    def compute(self, state: FloatRun, part: Disturbed) -> tuple[Doubles, list[float]]:
         return state.weigh(*part)
 
 

@@ -7,9 +7,9 @@ from math import exp
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function
+from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.precision.calibrate import set_thresholds
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.reference import Reference
@@ -42,7 +42,7 @@ def best_method(
     products = sum(op.products() for op in function.ops) * len(steps) * len(candidates)
     looked = _LOOK if products > _PRODUCTS else len(steps)
     look, rest = steps[:looked], steps[looked:]
-    sums: dict[str, NDArray[np.float64]] = {}
+    sums: dict[str, Doubles] = {}
     nets: dict[str, Building[Any]] = {}
     for method in [*candidates][::-1]:
         set_thresholds(function, candidates[method])
@@ -61,11 +61,11 @@ def best_method(
     return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes{others}"
 
 
-def confirmed(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
+def confirmed(now: Doubles, before: Doubles) -> bool:
     """Whether outputs came a tenth nearer to float, and no cluster of them went further away."""
     return judged(now) < _GAIN * judged(before) and bool((now <= before).all())
 
 
-def judged(energies: NDArray[np.float64]) -> float:
+def judged(energies: Doubles) -> float:
     """The geometric mean of relative errors."""
     return exp(float(np.log(np.maximum(energies, _LEAST)).mean()) / 2) if len(energies) else 0.0

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.ir import Operation
+from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.costs import OptionCosts
 from bmcompiler.passes.quantization.choice.programs import Programs, Shares
@@ -28,7 +26,7 @@ Chosen = Mapping[Unit, Option]
 class Measured:
     """What an assignment does to the outputs: energies of errors, by cluster."""
 
-    energies: NDArray[np.float64]
+    energies: Doubles
 
     @property
     def worst(self) -> float:

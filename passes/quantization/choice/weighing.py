@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation
+from bmcompiler.numeric.arrays import Array
+from bmcompiler.options import Progress
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.programs import border_of
 from bmcompiler.passes.quantization.choice.reference import Errors, Reference
@@ -19,8 +20,6 @@ from bmcompiler.passes.quantization.choice.tasks import energy
 from bmcompiler.passes.quantization.choice.trials import Chosen
 from bmcompiler.passes.quantization.choice.units import Unit
 from bmcompiler.target import Target
-
-Progress = Callable[[Iterable[Any], str, int], Iterator[Any]]
 
 
 class Weighing:
@@ -36,7 +35,7 @@ class Weighing:
     ) -> None:
         self.reference, self.target, self.tried, self.fixed, self.progress = reference, target, tried, fixed, progress
         self.own: dict[Unit, dict[str, float]] = {}
-        self.cheap: dict[Unit, tuple[str, list[NDArray[Any]]]] = {}
+        self.cheap: dict[Unit, tuple[str, list[Array]]] = {}
 
     def measure(
         self,

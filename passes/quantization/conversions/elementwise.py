@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Pow, Sub
 from bmcompiler.passes.quantization.base import COMMON, NoInt8Form, Scaling, is_constant
@@ -79,7 +79,7 @@ def extreme(op: Extreme, low: Forms[Any]) -> Value:
     return low.emit(op.opname, [_full(op, low, value, common) for value in op.operands], {}, common)
 
 
-def _split(op: TensorOp, low: Forms[Any]) -> tuple[int, NDArray[Any] | None]:
+def _split(op: TensorOp, low: Forms[Any]) -> tuple[int, Array | None]:
     """(index of the computed operand, array of the other one when it is a constant)."""
     left, right = (low.constant(value) for value in op.operands)
     if left is not None and right is not None:
@@ -87,7 +87,7 @@ def _split(op: TensorOp, low: Forms[Any]) -> tuple[int, NDArray[Any] | None]:
     return (1, left) if left is not None else (0, right)
 
 
-def _channel_axis(constant: NDArray[Any], data: tuple[int, ...], result: tuple[int, ...]) -> int | None:
+def _channel_axis(constant: Array, data: tuple[int, ...], result: tuple[int, ...]) -> int | None:
     """The axis along which a constant has one value per position of the data, when it varies along no other."""
     if data != result or constant.ndim > len(data):
         return None

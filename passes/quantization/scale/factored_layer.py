@@ -8,13 +8,12 @@ bias makes it the nearest integer: nothing is rounded twice.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Operation, Quant
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.passes.quantization.formulas import I8, I16
 from bmcompiler.passes.quantization.output_channels import as_weight, by_channel, meaning
@@ -25,9 +24,7 @@ _APART = 7
 """Most shifts of a channel: t of 16 bits then still reaches as far as a byte."""
 
 
-def factored_layer(
-    op: Operation, weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format
-) -> Layer:
+def factored_layer(op: Operation, weight: Array, bias: Array | None, source: Format, wanted: Format) -> Layer:
     """Integers of a convolution, transposed or not, an inner product, or a scaling (weight (C, 1, 1, 1)).
 
     The weights of each channel are as fine as bytes and a power of two allow, their largest 64..127, but less fine

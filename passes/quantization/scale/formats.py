@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Quant, TensorType, Value
+from bmcompiler.numeric.arrays import Array
 
 LEVELS = {"i8": 127, "u8": 255, "i16": 32767}
 """The integer that stands for the threshold."""
@@ -41,7 +40,7 @@ class Format:
         scale = single((high - low) / 255)
         return Format("u8", scale, round(-low / scale))
 
-    def codes(self) -> NDArray[Any]:
+    def codes(self) -> Array:
         """The integers of a byte in the order of a look-up table: entry k answers for the byte k."""
         return np.arange(256).astype(np.uint8).view(np.int8 if self.dtype == "i8" else np.uint8)
 

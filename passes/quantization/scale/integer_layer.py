@@ -12,10 +12,10 @@ from math import log2, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.ir import Quant
+from bmcompiler.numeric.arrays import Array, Int8s
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LARGEST_SCALE, LOW, SMALLEST_SCALE, rescale
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.formulas import I8, I16, linear
@@ -34,17 +34,17 @@ class Layer:
     factors: operand of the mode channel, i32 or f32.
     """
 
-    weight: NDArray[np.int8]
-    bias: NDArray[Any] | None
+    weight: Int8s
+    bias: Array | None
     attributes: Mapping[str, Any]
     result: Format
     weight_scale: float | Quant | None
     bias_scale: float | Quant | None
-    factors: NDArray[Any] | None = None
+    factors: Array | None = None
 
 
 def integer_layer(
-    mode: str, weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format, *, free: bool = False
+    mode: str, weight: Array, bias: Array | None, source: Format, wanted: Format, *, free: bool = False
 ) -> Layer:
     """Integers of a convolution, inner product or scaling.
 
@@ -87,7 +87,7 @@ def integer_layer(
     return Layer(integers, biases, attributes, wanted, weight_scale, unit)
 
 
-def _low(weight: NDArray[Any], bias: NDArray[Any] | None, source: Format, wanted: Format) -> Layer:
+def _low(weight: Array, bias: Array | None, source: Format, wanted: Format) -> Layer:
     ints = linear(weight, bias, source.scale * 128, wanted.scale * 128)
     result = replace(wanted, scale=single(ints.threshold / 128))
     attributes = {"mode": LOW, "scale": 2.0**-ints.shift}

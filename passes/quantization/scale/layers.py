@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Operation, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import TensorOp
@@ -30,14 +30,14 @@ _KEPT = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left
 class Real(NamedTuple):
     """Weights and bias of a layer of floats."""
 
-    weight: NDArray[Any]
-    bias: NDArray[Any] | None
+    weight: Array
+    bias: Array | None
 
 
 class Layers(Tensors):
     """Layers and matrix products, each in the first mode that the target takes."""
 
-    def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+    def layer(self, op: Convolution | Matmul, weight: Array, bias: Array | None) -> Value:
         def attempt(mode: str, wanted: Format) -> Value:
             x = self.request(op.operands[0], zero_point=mode in WITH_ZERO_POINTS and self.takes_zero_point(op))
             ints = self._integers(op, mode, Real(weight, bias), x, within(op, wanted))

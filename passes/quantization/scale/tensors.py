@@ -6,11 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import FLOAT_NOTE
 from bmcompiler.numeric import quant_modes
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW
 from bmcompiler.passes.quantization.base import NoInt8Form, is_constant
@@ -101,19 +101,19 @@ class Tensors(Forms[Format]):
     def same(self, a: Format, b: Format) -> bool:
         return a.same(b)
 
-    def of_constant(self, array: NDArray[Any]) -> Format:
+    def of_constant(self, array: Array) -> Format:
         return Format.symmetric(peak_of(array))
 
-    def integers(self, array: NDArray[Any], wanted: Format) -> NDArray[Any]:
+    def integers(self, array: Array, wanted: Format) -> Array:
         return quant_modes.quantize_away(array, wanted.scale, wanted.dtype, wanted.zero_point)
 
-    def meanings(self, format: Format) -> NDArray[np.float32]:
+    def meanings(self, format: Format) -> Floats:
         return quant_modes.dequantize(format.codes(), format.scale, format.zero_point)
 
     def top(self, format: Format) -> float:
         return format.top
 
-    def table_format(self, value: Value, reals: NDArray[Any]) -> Format:
+    def table_format(self, value: Value, reals: Array) -> Format:
         """Where only layers read a value that take a zero point, it has one if its values are not symmetric."""
         wanted = self.wanted(value)
         return tight(np.asarray(reals, np.float32), wanted) if self.may_have_zero_point(value) else wanted
@@ -169,7 +169,7 @@ class Tensors(Forms[Format]):
         raise NoInt8Form(reasons[0])
 
 
-def tight(values: NDArray[Any], wanted: Format) -> Format:
+def tight(values: Array, wanted: Format) -> Format:
     """`wanted`, or the format with a zero point whose steps are smaller by a quarter or more."""
     within = np.clip(values, -wanted.top, wanted.top)
     bottom, top = min(float(within.min()), 0.0), max(float(within.max()), 0.0)
@@ -177,6 +177,6 @@ def tight(values: NDArray[Any], wanted: Format) -> Format:
     return spanning if spanning.scale <= 0.75 * wanted.scale else wanted
 
 
-def peak_of(array: NDArray[Any]) -> float:
+def peak_of(array: Array) -> float:
     """The largest finite magnitude of a constant, 1 for zeros: its threshold."""
     return float(np.abs(array).max(initial=0.0, where=np.isfinite(array))) or 1.0

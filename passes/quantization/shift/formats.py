@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Operation, Quant, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.passes.quantization.forms import Forms
 from bmcompiler.passes.quantization.formulas import constant_threshold, rescaling
 
@@ -33,13 +32,13 @@ class Thresholds(Forms[float]):
     def same(self, a: float, b: float) -> bool:
         return abs(a - b) <= _SAME * max(a, b)
 
-    def of_constant(self, array: NDArray[Any]) -> float:
+    def of_constant(self, array: Array) -> float:
         return constant_threshold(array)
 
-    def integers(self, array: NDArray[Any], wanted: float) -> NDArray[Any]:
+    def integers(self, array: Array, wanted: float) -> Array:
         return arith.quantize_real(array, wanted)
 
-    def meanings(self, format: float) -> NDArray[np.float32]:
+    def meanings(self, format: float) -> Floats:
         return arith.dequantize(_CODES, format)
 
     def top(self, format: float) -> float:

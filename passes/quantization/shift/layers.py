@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import WEIGHT_SHIFT
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.ops.shared import Activated
@@ -26,7 +26,7 @@ _MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_lef
 class Layers(TwoTerms):
     """Layers and matrix products."""
 
-    def layer(self, op: Convolution | Matmul, weight: NDArray[Any], bias: NDArray[Any] | None) -> Value:
+    def layer(self, op: Convolution | Matmul, weight: Array, bias: Array | None) -> Value:
         x = self.request(op.operands[0])
         shift = op.attributes.get(WEIGHT_SHIFT)
         ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result), shift)
@@ -68,8 +68,8 @@ class Layers(TwoTerms):
 
 def _linear(
     op: TensorOp,
-    weight: NDArray[Any],
-    bias: NDArray[Any] | None,
+    weight: Array,
+    bias: Array | None,
     source: float,
     wanted: float,
     shift: int | None = None,

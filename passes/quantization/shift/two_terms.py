@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import MODE_NOTE, WEIGHT_SHIFT
+from bmcompiler.numeric.arrays import Array, Doubles, Int8s
 from bmcompiler.numeric.two_terms import BITS, DOUBLE, INT8, MOST_FINER, finer_bits, left_over, second_term
 from bmcompiler.ops.layers.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
@@ -18,8 +18,6 @@ from bmcompiler.passes.quantization.plan import Plan
 from bmcompiler.passes.quantization.rounding import WeightRounding
 from bmcompiler.passes.quantization.shift.formats import Thresholds, threshold_of
 from bmcompiler.target import Target
-
-Array = NDArray[Any]
 
 
 class TwoTerms(Thresholds):
@@ -76,9 +74,7 @@ class TwoTerms(Thresholds):
         self.doubled.add(op)
         return out
 
-    def _dense(
-        self, op: Convolution | Matmul, rest: NDArray[np.float64], first: Linear, attributes: Mapping[str, Any]
-    ) -> Value:
+    def _dense(self, op: Convolution | Matmul, rest: Doubles, first: Linear, attributes: Mapping[str, Any]) -> Value:
         """One product with what is read and an eighth of it, one after the other."""
         x = self.request(op.operands[0])
         coarse = self.emit("muls_shift", [x], {"multiplier": 1, "rshift": BITS}, threshold_of(x) * 2.0**BITS)
@@ -91,7 +87,7 @@ class TwoTerms(Thresholds):
     def _summed(
         self,
         op: Convolution,
-        rest: NDArray[np.float64],
+        rest: Doubles,
         bias: Array | None,
         first: Linear,
         attributes: Mapping[str, Any],
@@ -115,7 +111,7 @@ class TwoTerms(Thresholds):
         return self.emit("mac_shift", results, {"multipliers": multipliers, "rshift": MOST_FINER}, first.threshold)
 
 
-def _with_weight(ints: Linear, weight: NDArray[np.int8]) -> Linear:
+def _with_weight(ints: Linear, weight: Int8s) -> Linear:
     return Linear(weight, ints.bias, ints.shift, ints.threshold, ints.weight_scale, ints.bias_scale)
 
 

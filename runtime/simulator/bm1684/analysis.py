@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.asm import mnemonics
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS
 from bmcompiler.backends.bm1684.timing_profile import PROFILE
 from bmcompiler.bmodel.bm168x import Bm168xStage
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.runtime.simulator.bm168x.analysis import ChipAnalyzer
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, decode_stage
 from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
@@ -34,7 +34,7 @@ from bmcompiler.runtime.simulator.races import Accesses
 class _Chip(Memories):
     """A chip that takes notes of its tables in L2."""
 
-    def table(self, offset: int, entries: int) -> NDArray[np.float32]:
+    def table(self, offset: int, entries: int) -> Floats:
         noted(self.globals).row("table", offset, entries, 4)
         return super().table(offset, entries)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.cycles import PIXELS, Count, CycleTable
@@ -27,13 +26,10 @@ from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
 from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Columns
+from bmcompiler.numeric.arrays import Doubles, Ints, Mask
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm168x.cost import Moved, Work, stage_costs
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
-from bmcompiler.runtime.simulator.timing import Ints
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _INTEGER_RATE = 8  # int8 products for one of fp32 (bm1684.md 1)
 _MANY = 1000  # groups, of which one takes as long as it does without rounding
@@ -139,7 +135,7 @@ def _gdma(f: Columns, table: CycleTable) -> Moved:
     return Moved(cycles, source.address, target.address, source.outside(loads), target.outside(stores))
 
 
-def _pitched(f: Columns, side: str, table: CycleTable) -> Floats:
+def _pitched(f: Columns, side: str, table: CycleTable) -> Doubles:
     """What the bytes of one side cost more as a matrix whose rows are no multiples of 64 bytes."""
     pitch = f[f"{side}_h_str"] * _ITEM_BYTES[f[f"{side}_data_format"]]
     return np.where(f["sys_mem_type"] == 1, table.pitched(pitch), 1.0)
@@ -192,7 +188,7 @@ _ITEM_BYTES = np.array([FORMAT_BYTES.get(DataFormat(code), 1) if code < len(Data
 _PRECISION_BYTES = np.array([{Precision.INT8: 1, Precision.INT16: 2}.get(code, 4) for code in range(8)])  # type: ignore[call-overload]
 
 
-def shared_banks(f: Columns) -> Floats:
+def shared_banks(f: Columns) -> Doubles:
     """Which part of input and weights of convolutions lie in the same bank of local memory: 0 to 1.
 
     The sum over the banks of the products of the parts of both that lie there (bm1684-timing.md 3).
@@ -208,11 +204,11 @@ def shared_banks(f: Columns) -> Floats:
     weights = -(-f["res0_c"] // CHIP.lanes) * f["opd1_h"] * f["opd1_w"] * depth
     sides = ((f["opd0_addr"], values), (f["opd1_addr"], weights))
     ours, theirs = (_in_banks(address % CHIP.lmem_size, size) for address, size in sides)
-    shared: Floats = (ours * theirs).sum(axis=1)
+    shared: Doubles = (ours * theirs).sum(axis=1)
     return np.where((f["tsk_typ"] == Task.CONV) & (f["opt_opd1_const"] == 0), shared, 0.0)
 
 
-def _in_banks(start: Ints, size: Ints) -> Floats:
+def _in_banks(start: Ints, size: Ints) -> Doubles:
     """Part of the bytes from `start` of a lane that lie in each bank: (n, banks)."""
     begin = np.arange(CHIP.lmem_banks) * CHIP.lmem_bank_size
     end = np.minimum((start + size)[:, None], begin + CHIP.lmem_bank_size)

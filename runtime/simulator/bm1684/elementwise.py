@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arith import requantize
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684.operands import (
     FP32,
     WORD,
@@ -25,7 +25,7 @@ from bmcompiler.runtime.simulator.bm1684.operands import (
 from bmcompiler.runtime.simulator.memory import Shape
 from bmcompiler.runtime.simulator.plan import Step
 
-_Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+_Function = Callable[[Array, Array], Array]
 _FLOAT: dict[int, _Function] = {
     Eu.MUL: fp32.multiply,
     Eu.ADD: fp32.add,
@@ -102,7 +102,7 @@ def _float(ops: Operands) -> Step:
     return lambda: result.write(_full(function(a(), b()), result.shape))
 
 
-def _full(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
+def _full(values: Array, shape: Shape) -> Array:
     """Both operands may be immediates."""
     return values if values.shape == shape else np.broadcast_to(values, shape)
 

@@ -6,29 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import fp32
-from bmcompiler.numeric.fp32 import FloatArray
+from bmcompiler.numeric.arrays import Floats, Int32s
 from bmcompiler.runtime.simulator.bm1684.operands import FP32, WORD, Operands, Packed, Reader
 from bmcompiler.runtime.simulator.plan import Step
 
 _ENTRIES = 256
 _BYTE = np.dtype(np.uint8)
-_SCALAR: dict[int, Callable[[FloatArray, FloatArray], FloatArray]] = {
+_SCALAR: dict[int, Callable[[Floats, Floats], Floats]] = {
     Eu.MUL: fp32.multiply,
     Eu.ADD: fp32.add,
     Eu.SUB: fp32.subtract,
     Eu.DIVIDE: fp32.divide,
 }
-_SQUARES: dict[int, Callable[[FloatArray, FloatArray], FloatArray]] = {
+_SQUARES: dict[int, Callable[[Floats, Floats], Floats]] = {
     Eu.SQUARE_SUM: fp32.add,
     Eu.SQUARE_DIFF: fp32.subtract,
 }
-_NORMALISE: dict[int, Callable[[NDArray[np.int32]], NDArray[np.int32]]] = {
+_NORMALISE: dict[int, Callable[[Int32s], Int32s]] = {
     Eu.INT_NORMALIZE: fp32.nearest_exponent,
     Eu.FP32_NORMALIZE: fp32.nearest_power,
 }
@@ -69,7 +68,7 @@ def scalar_step(ops: Operands) -> Step:
     return _accumulating(ops, lambda: function(a(), b()))
 
 
-def _accumulating(ops: Operands, compute: Callable[[], FloatArray]) -> Step:
+def _accumulating(ops: Operands, compute: Callable[[], Floats]) -> Step:
     result = _map(ops, "res0")
     if ops.fields["opt_res_add"]:
         return lambda: result.write(fp32.add(compute(), result.read()))

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import aligned_strides, global_strides, is_local, lane_offset
 from bmcompiler.backends.bm1684.isa import DataFormat, Direction, Function
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.fp32 import add
 from bmcompiler.runtime.simulator.bm1684.memory import Memories
-from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.plan import Step
 from bmcompiler.runtime.simulator.relocation import Relocation
@@ -216,7 +216,7 @@ def _matrix(transfer: Transfer) -> Step:
     return lambda: outer.write(_plain(inner.read(), transposed)[None, None])
 
 
-def _plain(matrix: NDArray[Any], transposed: int) -> NDArray[Any]:
+def _plain(matrix: Array, transposed: int) -> Array:
     flat = matrix.reshape(matrix.shape[-2:])
     return flat.T if transposed else flat
 
@@ -236,18 +236,18 @@ def _convert(transfer: Transfer) -> Step:
     return lambda: target.write(function(source.read()).reshape(target.shape))
 
 
-def _to_bytes(kind: type[np.integer[Any]]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def _to_bytes(kind: type[np.integer[Any]]) -> Callable[[Array], Array]:
     """fp32 to 8 bits: half to even, saturating; NaN gives the largest value."""
     limits = np.iinfo(kind)
 
-    def run(x: NDArray[Any]) -> NDArray[Any]:
+    def run(x: Array) -> Array:
         finite = np.where(np.isnan(x), np.float32(np.inf), x)
         return np.clip(np.rint(finite), limits.min, limits.max).astype(kind)
 
     return run
 
 
-def _to_half(x: NDArray[Any]) -> NDArray[Any]:
+def _to_half(x: Array) -> Array:
     """fp32 to fp16, mantissa cut off; too large values and NaN become infinite, denormal results zero."""
     magnitude = np.abs(x)
     near = magnitude.astype(np.float16)
@@ -259,7 +259,7 @@ def _to_half(x: NDArray[Any]) -> NDArray[Any]:
     return (bits.astype(np.uint16) | sign).view(np.float16)
 
 
-def _from_half(x: NDArray[Any]) -> NDArray[Any]:
+def _from_half(x: Array) -> Array:
     """fp16 to fp32; the chip has no infinities there: the largest exponent is an ordinary one."""
     bits = np.ascontiguousarray(x).view(np.uint16).astype(np.uint32)
     special = (bits & 0x7C00) == 0x7C00
@@ -267,11 +267,11 @@ def _from_half(x: NDArray[Any]) -> NDArray[Any]:
     return np.where(special, plain.view(np.float32), x.astype(np.float32))
 
 
-def _to_float(x: NDArray[Any]) -> NDArray[Any]:
+def _to_float(x: Array) -> Array:
     return x.astype(np.float32)
 
 
-_CONVERSIONS: dict[tuple[int, int], Callable[[NDArray[Any]], NDArray[Any]]] = {
+_CONVERSIONS: dict[tuple[int, int], Callable[[Array], Array]] = {
     (DataFormat.FP32, DataFormat.INT8): _to_bytes(np.int8),
     (DataFormat.FP32, DataFormat.UINT8): _to_bytes(np.uint8),
     (DataFormat.INT8, DataFormat.FP32): _to_float,

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arith import matmul
+from bmcompiler.numeric.arrays import Array, IntArray
 from bmcompiler.numeric.ordered import ordered_product
 from bmcompiler.runtime.simulator.bm1684.operands import FP32, Operands, Reader, integer_dtype
-from bmcompiler.runtime.simulator.memory import IntArray, Tensor
+from bmcompiler.runtime.simulator.memory import Tensor
 from bmcompiler.runtime.simulator.plan import Step
 
-_Outer = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+_Outer = Callable[[Array, Array], Array]
 _OUTER: dict[int, _Outer] = {
     Eu.MUL: fp32.multiply,
     Eu.ADD: fp32.add,
@@ -38,10 +38,10 @@ class _Matrix:
         self.tensor: Tensor = ops.tensor(name, shape, steps, dtype)  # type: ignore[arg-type]
         self.rows, self.columns = rows, sections * width
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> Array:
         return self.tensor.read().reshape(self.rows, self.columns)
 
-    def write(self, values: NDArray[Any]) -> None:
+    def write(self, values: Array) -> None:
         self.tensor.write(values.reshape(self.tensor.shape))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import CHIP, is_local, lane_offset
 from bmcompiler.backends.bm1684.tables import l2_tables
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Bytes, Floats
 from bmcompiler.runtime.simulator.bm168x.local import switched_on
-from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory, LaneMemory, Shape, Tensor
+from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory, Shape, Tensor
 
 
 def local_memory(*, poisoned: bool = False) -> LaneMemory:
@@ -48,7 +48,7 @@ class Memories:
         lane, offset = lane_offset(address)
         return self.local.tensor(lane, offset, shape, strides, dtype)
 
-    def table(self, offset: int, entries: int) -> NDArray[np.float32]:
+    def table(self, offset: int, entries: int) -> Floats:
         """`entries` fp32 words at byte `offset` of L2, as a view. Raises SimulatorError outside L2."""
         if offset % 4 or not 0 <= offset <= CHIP.l2_size - 4 * entries:
             raise SimulatorError(f"a table of {entries} words at offset 0x{offset:x} does not lie in L2")

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import aligned_strides, compact_strides, is_local, lane_offset, pixel_strides
 from bmcompiler.backends.bm1684.isa import Precision, StrideCode
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.numeric.arith import requantize
+from bmcompiler.numeric.arrays import Array, IntArray
 from bmcompiler.runtime.simulator.bm1684.memory import Memories
-from bmcompiler.runtime.simulator.memories import Fields
-from bmcompiler.runtime.simulator.memory import IntArray, Shape, Tensor
+from bmcompiler.runtime.simulator.memory import Shape, Tensor
 
-Reader = Callable[[], NDArray[Any]]
+Reader = Callable[[], Array]
 
 FP32 = np.dtype(np.float32)
 WORD = np.dtype(np.int32)
@@ -42,7 +42,7 @@ class Packed:
     def __init__(self, shape: Shape, dtype: np.dtype[Any], parts: list[Tensor]) -> None:
         self.shape, self.dtype, self.parts = shape, dtype, parts
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> Array:
         """The elements as (N, C, H, W); perhaps a view, so do not write to it."""
         if len(self.parts) == 1:
             return self.parts[0].read()
@@ -52,7 +52,7 @@ class Packed:
             dense[k::step] = part.read()
         return dense
 
-    def write(self, values: NDArray[Any]) -> None:
+    def write(self, values: Array) -> None:
         """Store the images that exist; bytes of missing images keep their value (bm1684.md 4.2)."""
         step = self._step
         for k, part in enumerate(self.parts):
@@ -143,7 +143,7 @@ class Operands:
         """Whether the operand is the immediate in its address field."""
         return bool(self.fields[f"opt_{name}_const"])
 
-    def constant(self, name: str, dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
+    def constant(self, name: str, dtype: np.dtype[Any] | None = None) -> Array:
         """The immediate as an array of shape (): its low bits taken as `dtype`, by default the operand's type."""
         bits = np.array([self.fields[f"{name}_addr"]], "<u4")
         return bits.view(dtype or self.dtype(name))[:1].reshape(())

@@ -8,6 +8,7 @@ import numpy as np
 
 from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS, Engine, Task
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.runtime.simulator.bm168x.commands import CommandSet
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
@@ -16,7 +17,6 @@ from bmcompiler.runtime.simulator.bm1684.matrix import matrix_step, vector_step
 from bmcompiler.runtime.simulator.bm1684.memory import Memories
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.windows import convolution_step, window_step
-from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.plan import Step
 
 _TASKS: dict[int, Callable[[Operands], Step]] = {

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.isa import FORMATS, Engine
 from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
 from bmcompiler.errors import FileFormatError
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.simulator.bm1684.cost import cycles_of
 
 _HOST = 2
@@ -102,6 +102,6 @@ def microseconds(arrays: Any, key: str, profile: TimingProfile, by_hand: ByHand)
     return max(issuing, *free)
 
 
-def restored(differences: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def restored(differences: Bytes) -> Bytes:
     """Commands (n, 128) of an array of `_tiu` or `_gdma`."""
     return np.cumsum(differences.T, axis=0, dtype=np.uint8)

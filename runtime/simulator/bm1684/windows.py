@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684.chip import align_up, aligned_strides
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode
@@ -16,9 +15,9 @@ from bmcompiler.backends.lanes.window_sums import largest
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d
+from bmcompiler.numeric.arrays import Array, IntArray
 from bmcompiler.numeric.fp32 import add, flush
 from bmcompiler.runtime.simulator.bm1684.operands import FP32, Operands, Packed, Reader, integer_dtype, register_strides
-from bmcompiler.runtime.simulator.memory import IntArray
 from bmcompiler.runtime.simulator.plan import Step
 from bmcompiler.runtime.simulator.windows import window_of
 
@@ -63,7 +62,7 @@ def _kernel(ops: Operands, window: Window, dtype: np.dtype[Any]) -> Reader:
     tensor = ops.tensor("opd1", shape, steps, chunk)  # type: ignore[arg-type]
     rotate = f["opt_kernel_rotate"]
 
-    def read() -> NDArray[Any]:
+    def read() -> Array:
         chunks = tensor.read()
         if rotate:
             chunks = chunks[:, :, ::-1, ::-1]

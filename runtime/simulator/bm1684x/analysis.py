@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.asm import mnemonic
 from bmcompiler.backends.bm1684x.chip import CHIP
@@ -22,6 +21,7 @@ from bmcompiler.backends.bm1684x.stream import split
 from bmcompiler.bmodel.bm168x import Bm168xStage
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.instructions.order import Engine
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm168x.analysis import ChipAnalyzer
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, decode_stage
 from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
@@ -40,7 +40,7 @@ class _NotedOperands(Operands):
         noted(self.memories.globals).operand(name)
         return super().tensor(name, *args, **kwargs)
 
-    def static(self, name: str, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def static(self, name: str, count: int, dtype: np.dtype[Any]) -> Array:
         offset = self.fields[f"{name}_addr"] - CHIP.static_window
         noted(self.memories.globals).row(name, offset, count, dtype.itemsize)
         return super().static(name, count, dtype)

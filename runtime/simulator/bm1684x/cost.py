@@ -6,7 +6,6 @@ What a command costs is said in `backends/bm1684x/cycles.py`; here its parameter
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import (
@@ -33,13 +32,10 @@ from bmcompiler.backends.bm1684x.cycles import (
 from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
 from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.instructions.isa import Columns
+from bmcompiler.numeric.arrays import Ints, Mask
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm168x.cost import Moved, Work, stage_costs
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage
-from bmcompiler.runtime.simulator.timing import Ints
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _ITEMS = np.array([ITEM_BYTES.get(Precision(code), 1) if code in list(Precision) else 1 for code in range(8)])
 _RATES = np.array(

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.simulator.bm168x.local import switched_on
-from bmcompiler.runtime.simulator.memory import Bytes, GlobalMemory, LaneMemory
+from bmcompiler.runtime.simulator.memory import GlobalMemory, LaneMemory
 
 
 def local_memory(*, poisoned: bool = False) -> LaneMemory:

@@ -22,17 +22,17 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES, Layout, Precision
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
+from bmcompiler.numeric.arrays import Array, Mask
 from bmcompiler.runtime.simulator.bm1684x.memories import Memories
-from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.plan import Step
 
-Reader = Callable[[], NDArray[Any]]
+Reader = Callable[[], Array]
 StepMaker = Callable[["Operands"], Step]
 
 FP32 = np.dtype(np.float32)
@@ -98,16 +98,16 @@ class Result:
 
     def __init__(self, tensor: Tensor, lane: int, mask: int) -> None:
         self.tensor, self.shape, self.dtype = tensor, tensor.shape, tensor.dtype
-        self._kept: NDArray[np.bool_] | None = None
+        self._kept: Mask | None = None
         if mask != ALL_LANES:
             lanes = (lane + np.arange(tensor.shape[1])) % CHIP.lanes
             self._kept = (np.array([mask], np.uint64) >> lanes.astype(np.uint64) & np.uint64(1)) == 0
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> Array:
         """What is there; perhaps a view, so do not write to it."""
         return self.tensor.read()
 
-    def write(self, values: NDArray[Any]) -> None:
+    def write(self, values: Array) -> None:
         """Store (N, C, H, W); integers keep the low bits that fit the type."""
         if self._kept is not None:
             values = np.where(self._kept[:, None, None], self.tensor.read(), values.astype(self.dtype))
@@ -149,7 +149,7 @@ class Operands:
         """Whether the operand is the immediate in its address field."""
         return bool(self.fields.get(f"{name}_const", 0))
 
-    def constant(self, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def constant(self, name: str, dtype: np.dtype[Any]) -> Array:
         """The immediate as an array of shape (): its low bits taken as `dtype`."""
         return np.array([self.fields[f"{name}_addr"]], "<u4").view(dtype)[:1].reshape(())
 
@@ -204,7 +204,7 @@ class Operands:
         """Where a result goes, see `tensor`."""
         return Result(self.tensor(name, shape, dtype, layout), self.place(name)[0], lane_mask(self.fields))
 
-    def static(self, name: str, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def static(self, name: str, count: int, dtype: np.dtype[Any]) -> Array:
         """`count` elements of static memory, as a view. Raises SimulatorError outside."""
         offset = self.fields[f"{name}_addr"] - CHIP.static_window
         end = offset + count * dtype.itemsize

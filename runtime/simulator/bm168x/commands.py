@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 from bmcompiler.bmodel.bm168x import Bm168xStage, CommandGroup
 from bmcompiler.errors import EncodingError, SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine, IdFields
-from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.plan import Plan, Step, bound
 from bmcompiler.runtime.simulator.relocation import MovedArea, Relocation
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.instructions.order import Engine
+from bmcompiler.numeric.arrays import Doubles, Ints
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, stage_memory
-from bmcompiler.runtime.simulator.timing import Ints
 from bmcompiler.runtime.simulator.traffic import Transfers, compulsory
 
 
@@ -23,7 +22,7 @@ class Work:
 
     cycles: Any
     macs: Any
-    ideal: NDArray[np.float64]
+    ideal: Doubles
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.bmodel.bm168x import Bm168xStage, CpuSubnet
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.instructions.order import Engine, IdFields, Ids, execution_order
-from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList, Ints
+from bmcompiler.numeric.arrays import Ints, Mask
+from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList
 from bmcompiler.runtime.simulator.traffic import NetMemory
 
 ENGINES = ("TIU", "GDMA", "host")
@@ -41,7 +41,7 @@ class DecodedStage:
     at: dict[Engine, Ints]
     number: Ints
     position: Ints
-    subnet: NDArray[np.bool_]
+    subnet: Mask
     commands: CommandList
 
     def __len__(self) -> int:

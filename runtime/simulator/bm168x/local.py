@@ -13,7 +13,8 @@ from typing import IO
 
 import numpy as np
 
-from bmcompiler.runtime.simulator.memory import Bytes, LaneMemory
+from bmcompiler.numeric.arrays import Bytes
+from bmcompiler.runtime.simulator.memory import LaneMemory
 
 _UNINITIALISED = 0xDEADBEEF
 

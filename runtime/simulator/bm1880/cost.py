@@ -8,16 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cycles import PROFILE, WINOGRAD_PIXELS, Count, CycleTable, TimingProfile
 from bmcompiler.backends.bm1880.isa import FLAG_WEIGHT, Direction, Engine, GdmaFunction, Task, WindowOp
 from bmcompiler.backends.lanes.counts import up
 from bmcompiler.instructions.isa import Columns
+from bmcompiler.numeric.arrays import Doubles, Ints, Mask
 from bmcompiler.runtime.simulator.analysis import Costs
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
-from bmcompiler.runtime.simulator.timing import Ints
 from bmcompiler.runtime.simulator.traffic import NetMemory, Transfers, compulsory
 
 
@@ -45,7 +44,7 @@ def cycles_of(engine: Engine, fields: Columns, profile: TimingProfile = PROFILE)
     return _tpu(fields, table)[0] if engine is Engine.TPU else _gdma(fields, table).cycles
 
 
-def _tpu(f: Columns, table: CycleTable) -> tuple[Count, Ints, NDArray[np.float64]]:
+def _tpu(f: Columns, table: CycleTable) -> tuple[Count, Ints, Doubles]:
     """Cycles, multiply-accumulates, and cycles with every unit at work of TPU instructions (bm1880.md 15)."""
     task, unit = f["tsk_typ"], f["tsk_eu_typ"]
     mdsum = f["tens_mdsum"] == 1
@@ -55,7 +54,7 @@ def _tpu(f: Columns, table: CycleTable) -> tuple[Count, Ints, NDArray[np.float64
     depth = f["opd1_n"]
     winograd = (task == Task.CONV) & (f["opt_winograd"] == 1)
     wide = (f["opt_res0_int8"] & f["opt_opd0_int8"] & f["opt_opd1_int8"]) == 0
-    kinds: list[NDArray[np.bool_]] = [
+    kinds: list[Mask] = [
         winograd,
         task == Task.CONV,
         task == Task.WINDOW,
@@ -113,7 +112,7 @@ class _Side:
         return self.size // np.maximum(self.run, 1) * table.bursts(self.run)
 
 
-def _side(f: Columns, side: str, batch: Ints, matrix: NDArray[np.bool_]) -> _Side:
+def _side(f: Columns, side: str, batch: Ints, matrix: Mask) -> _Side:
     """A global side. Matrices are h rows of w bytes, an h stride apart (bm1880.md 5.1)."""
     n, c = np.where(matrix, 1, batch), np.where(matrix, 1, f[f"{side}_c"])
     h, w = f[f"{side}_h"], f[f"{side}_w"]

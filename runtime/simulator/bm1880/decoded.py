@@ -10,7 +10,8 @@ from bmcompiler.backends.bm1880.cmdbuf import Records, records
 from bmcompiler.backends.bm1880.isa import GDMA, TIU, Engine
 from bmcompiler.errors import FileFormatError, SimulatorError
 from bmcompiler.instructions.isa import Columns
-from bmcompiler.runtime.simulator.timing import CommandList, Ints, resolved
+from bmcompiler.numeric.arrays import Ints
+from bmcompiler.runtime.simulator.timing import CommandList, resolved
 
 ENGINES = ("TPU", "GDMA", "CPU")
 """Names of engine numbers in a CommandList."""

@@ -10,8 +10,10 @@ from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import StrideCode, TensorOp
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import saturate
-from bmcompiler.runtime.simulator.bm1880.memory import UNSIGNED, IntArray
-from bmcompiler.runtime.simulator.bm1880.operands import Operands, Step, aligned_strides
+from bmcompiler.numeric.arrays import IntArray
+from bmcompiler.runtime.simulator.bm1880.memory import UNSIGNED
+from bmcompiler.runtime.simulator.bm1880.operands import Operands, aligned_strides
+from bmcompiler.runtime.simulator.plan import Step
 
 _LUT_ENTRIES = 256
 _SHIFT_LIMIT = 16

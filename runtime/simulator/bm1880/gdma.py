@@ -10,9 +10,11 @@ import numpy as np
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import FLAG_NEURON, FLAG_WEIGHT, Direction, GdmaFunction
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.numeric.arith import saturate
-from bmcompiler.runtime.simulator.bm1880.memory import IntArray, Memories, Shape, Tensor
-from bmcompiler.runtime.simulator.bm1880.operands import Fields, Step
+from bmcompiler.numeric.arrays import IntArray
+from bmcompiler.runtime.simulator.bm1880.memory import Memories, Shape, Tensor
+from bmcompiler.runtime.simulator.plan import Step
 
 # T = A g A^T of a 3x3 kernel (bm1880.md 5.4).
 _WINOGRAD_A = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int32)

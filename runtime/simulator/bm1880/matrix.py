@@ -6,7 +6,8 @@ import numpy as np
 
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import matmul
-from bmcompiler.runtime.simulator.bm1880.operands import Operands, Step, check_work
+from bmcompiler.runtime.simulator.bm1880.operands import Operands, check_work
+from bmcompiler.runtime.simulator.plan import Step
 
 
 def matrix_mac_step(ops: Operands) -> Step:

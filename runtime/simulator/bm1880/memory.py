@@ -5,20 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.runtime.simulator.memory import (
-    MAX_ELEMENTS,
-    SIGNED,
-    UNSIGNED,
-    Bytes,
-    GlobalMemory,
-    IntArray,
-    LaneMemory,
-    Shape,
-    Tensor,
-)
+from bmcompiler.numeric.arrays import IntArray
+from bmcompiler.runtime.simulator.memory import MAX_ELEMENTS, SIGNED, UNSIGNED, GlobalMemory, LaneMemory, Shape, Tensor
 
 __all__ = [
-    "MAX_ELEMENTS", "SIGNED", "UNSIGNED", "Bytes", "GlobalMemory", "IntArray", "LocalMemory", "Memories", "Shape",
+    "MAX_ELEMENTS", "SIGNED", "UNSIGNED", "GlobalMemory", "LocalMemory", "Memories", "Shape",
     "Tensor", "WideTensor",
 ]  # fmt: skip
 

@@ -10,11 +10,11 @@ import numpy as np
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.isa import StrideCode
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.numeric.arith import requantize, saturate
-from bmcompiler.runtime.simulator.bm1880.memory import SIGNED, UNSIGNED, IntArray, Memories, Shape, Tensor, WideTensor
+from bmcompiler.numeric.arrays import IntArray
+from bmcompiler.runtime.simulator.bm1880.memory import SIGNED, UNSIGNED, Memories, Shape, Tensor, WideTensor
 
-Fields = dict[str, int]
-Step = Callable[[], None]
 Reader = Callable[[], IntArray]
 
 # Multiply-accumulates of one instruction; real ones stay below 2**32.

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from bmcompiler.backends.bm1880.cmdbuf import Records, records
 from bmcompiler.backends.bm1880.isa import CPU_NAME_BYTES, FORMATS, CpuOperation, Engine, Task
 from bmcompiler.errors import BMError, FileFormatError, SimulatorError
+from bmcompiler.instructions.isa import Fields
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.runtime.cpu_functions import CpuMemory, bind_cpu_function, cpu_function
 from bmcompiler.runtime.simulator.bm1880.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1880.gdma import Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1880.matrix import matrix_fold_step, matrix_mac_step
 from bmcompiler.runtime.simulator.bm1880.memory import Memories
-from bmcompiler.runtime.simulator.bm1880.operands import Fields, Operands, Step
+from bmcompiler.runtime.simulator.bm1880.operands import Operands
 from bmcompiler.runtime.simulator.bm1880.windows import convolution_step, window_step
+from bmcompiler.runtime.simulator.plan import Step
 
 _TASKS: dict[int, Callable[[Operands], Step]] = {
     Task.CONV: convolution_step,

@@ -6,10 +6,10 @@ import numpy as np
 
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.isa import Direction, GdmaFunction, StrideCode, Task, TensorOp, WindowOp
+from bmcompiler.numeric.arrays import Ints, Mask
 from bmcompiler.runtime.simulator.bm1880.decoded import Decoded
-from bmcompiler.runtime.simulator.boxes import Boxes, Four, Mask, Use
+from bmcompiler.runtime.simulator.boxes import Boxes, Four, Use
 from bmcompiler.runtime.simulator.races import Accesses
-from bmcompiler.runtime.simulator.timing import Ints
 
 SPACES = (
     "bytes {lo} to {hi} of lanes {row_lo} to {row_hi}",

@@ -11,8 +11,10 @@ import numpy as np
 from bmcompiler.backends.bm1880.isa import StrideCode, WindowOp
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d, matmul, pool_max, pool_sum
-from bmcompiler.runtime.simulator.bm1880.memory import MAX_ELEMENTS, IntArray, Shape, Tensor
-from bmcompiler.runtime.simulator.bm1880.operands import Operands, Reader, Step, check_work
+from bmcompiler.numeric.arrays import IntArray
+from bmcompiler.runtime.simulator.bm1880.memory import MAX_ELEMENTS, Shape, Tensor
+from bmcompiler.runtime.simulator.bm1880.operands import Operands, Reader, check_work
+from bmcompiler.runtime.simulator.plan import Step
 
 # F(2x2, 3x3): V = B^T d B, Y = A^T M A (bm1880.md 8.2).
 _WINOGRAD_B = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]], np.int16)

@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator
-from bmcompiler.backends.dv.arithmetic.exact import Half
 from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, run_result
 from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Run
 from bmcompiler.backends.dv.driver.geometry import (
@@ -34,8 +32,8 @@ from bmcompiler.backends.dv.driver.structs import Activation, OutputMode, Pool, 
 from bmcompiler.backends.dv.formats.layout import from_whc8, into_whc8
 from bmcompiler.backends.dv.formats.packing import unpack_conv, unpack_dilated
 from bmcompiler.errors import SimulatorError, UnsupportedError
+from bmcompiler.numeric.arrays import Array, Bytes, Halves
 
-Bytes = NDArray[np.uint8]
 Memory = Callable[[int], Bytes]
 """All bytes of the device memory behind a handle."""
 
@@ -44,7 +42,7 @@ _LRN_MODE, _LRN_SCALE = 3, 0xF00  # enabled with the power function; the scale o
 _ENABLES = (0, 1, 3, 5, 7)
 
 
-def view(memory: Memory, name: str, buf: Buf, size: int, dtype: Any = np.uint8) -> NDArray[Any]:
+def view(memory: Memory, name: str, buf: Buf, size: int, dtype: Any = np.uint8) -> Array:
     """`size` elements of a buffer. Raises SimulatorError when they are not all inside its memory."""
     data = memory(buf.mem)
     end = buf.offs + size * np.dtype(dtype).itemsize
@@ -92,8 +90,8 @@ class _Step(NamedTuple):
     from_command: bool
     weights: Bytes | None
     channels: int
-    outputs: NDArray[np.float16] | None
-    addends: NDArray[np.float16] | None
+    outputs: Halves | None
+    addends: Halves | None
     added: Extent  # what the addend has the shape of
 
 
@@ -122,7 +120,7 @@ class ConvPlan:
                 raise SimulatorError(f"run {index}: the kernel or pooling window is larger than its padded input")
         external = [link.external for link in links]
         outputs = self._rows("output_buf", command.output_buf, [link.out for link in links], external, memory)
-        addends: list[NDArray[np.float16] | None] = [None] * len(links)
+        addends: list[Halves | None] = [None] * len(links)
         if command.output_mode == OutputMode.ADD:
             addends = self._rows("eltwise_buf", command.eltwise_buf, added, external, memory)
         steps = []
@@ -136,11 +134,11 @@ class ConvPlan:
 
     def _rows(
         self, name: str, buf: Buf, extents: list[Extent], external: list[bool], memory: Memory
-    ) -> list[NDArray[np.float16] | None]:
+    ) -> list[Halves | None]:
         """The parts of a buffer that belong to the runs which use external memory, one after the other."""
         total = sum(extent.elements for extent, used in zip(extents, external) if used)
         table = view(memory, name, buf, self._samples * total, np.float16).reshape(self._samples, total)
-        rows: list[NDArray[np.float16] | None] = []
+        rows: list[Halves | None] = []
         start = 0
         for extent, used in zip(extents, external):
             rows.append(table[:, start : start + extent.elements] if used else None)
@@ -153,7 +151,7 @@ class ConvPlan:
             None if step.weights is None else _unpack(step.run, step.channels, step.weights) for step in self._steps
         ]
         for sample in range(self._samples):
-            buffer: Half | None = None
+            buffer: Halves | None = None
             for step, used in zip(self._steps, weights):
                 if step.from_command or buffer is None:
                     x = from_whc8(self._inputs[sample], self._extent.w, self._extent.h, self._extent.c)

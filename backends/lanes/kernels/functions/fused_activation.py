@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats
+from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneCommands
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.numeric.arrays import Floats
 
 _SIX = np.float32(6)
 

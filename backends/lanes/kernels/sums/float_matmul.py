@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneBuild
@@ -25,10 +24,10 @@ from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_s
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
-FloatArray = NDArray[np.float32]
 Range = tuple[int, int]
 
 _WHOLE = 2048
@@ -199,7 +198,7 @@ def chunks_of(depth: int) -> list[tuple[int, int]]:
 
 def summed_in_chunks(arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
     """left @ right (+ bias), one command for each chunk of the depth."""
-    total: FloatArray | None = None
+    total: Floats | None = None
     for k0, k1 in chunks_of(left.shape[1]):
         total = arithmetic.product(left[:, k0:k1], right[k0:k1], bias if total is None else None, total)
     return total
@@ -266,10 +265,10 @@ class _Batch(NamedTuple):
         width = section_width(self.machine, op)
         pitch = -(-product.columns // width) * width
 
-        def pack(w: FloatArray) -> FloatArray:
+        def pack(w: Floats) -> Floats:
             return _padded(w.swapaxes(-1, -2) if op.transpose_right else w, width)
 
-        def pack_lanes(w: FloatArray) -> FloatArray:
+        def pack_lanes(w: Floats) -> Floats:
             padded = pack(w)
             return padded.reshape(*padded.shape[:-1], -1, width).swapaxes(-2, -3)
 
@@ -331,7 +330,7 @@ def _stacked(value: Value, rows: int, columns: int, width: int) -> Contents | No
     return None if columns % width else contents_of(value, view, view)
 
 
-def _padded(w: FloatArray, width: int) -> FloatArray:
+def _padded(w: Floats, width: int) -> Floats:
     """The last axis with zeros up to whole sections."""
     return np.pad(w, [(0, 0)] * (w.ndim - 1) + [(0, -w.shape[-1] % width)])
 

@@ -10,9 +10,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats
+from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation
@@ -21,6 +20,7 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.runs import runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.numeric.arrays import Floats, Ints
 from bmcompiler.ops.places.resample import Resize
 from bmcompiler.target import rule
 
@@ -45,7 +45,7 @@ class Strip:
 class Taps:
     """One axis of a resize: for each result position the source positions and their weights, both (length, taps)."""
 
-    index: NDArray[np.int64]
+    index: Ints
     weight: Floats
 
     @property

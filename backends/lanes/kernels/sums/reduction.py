@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.cycles import LaneCycles
@@ -25,6 +24,7 @@ from bmcompiler.backends.lanes.recipes.recorder import REDUCED
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.target import OpT, rule
 
 _COMMANDS = 8  # of a short reduction; long ones take more time for the same bytes
@@ -261,9 +261,9 @@ def _held(value: Value, seen: Shape, part: Box) -> Contents | None:
     return contents_of(value, (n, c, 1, h), (*part[:2], (0, 1), part[2])) if w == 1 else contents_of(value, seen, part)
 
 
-def _seen(array: NDArray[Any], shape: Shape, strides: Strides) -> NDArray[Any]:
+def _seen(array: Array, shape: Shape, strides: Strides) -> Array:
     return as_strided(array, shape, tuple(array.itemsize * step for step in strides))
 
 
-def _index(view: ReducedView) -> NDArray[np.float32]:
+def _index(view: ReducedView) -> Floats:
     return np.arange(view.count, dtype=np.float32)

@@ -6,7 +6,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.lanes.build import ONE, LaneBuild
 from bmcompiler.backends.lanes.kernels.base import item_bytes
@@ -16,10 +15,10 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
-FloatArray = NDArray[np.float32]
 _ONE = np.float32(1)
 MOST_ROUNDED = 16
 
@@ -82,7 +81,7 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
         return bool(op.input.dtype == "f32") or prod(op.kernel) <= MOST_ROUNDED
 
     @staticmethod
-    def factors(op: AvgPool) -> FloatArray:
+    def factors(op: AvgPool) -> Floats:
         """1 / count for every position (OH, OW)."""
         return _ONE / np.multiply.outer(op.counts(0), op.counts(1)).astype(np.float32)
 

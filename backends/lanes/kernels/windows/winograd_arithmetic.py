@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmcompiler.backends.lanes.arithmetic import Arithmetic, Floats
+from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activate
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Window
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.layers.nn import Convolution
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bmcompiler.backends.lanes.arithmetic import Floats
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, LineCells, Range, Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import dims4
@@ -33,6 +32,7 @@ from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Apart, Box, Buffer, TileWork
+from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.layers.nn import Conv, Convolution
 
 if TYPE_CHECKING:

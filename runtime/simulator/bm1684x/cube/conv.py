@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES, Conv, Layout, Precision, Rounding
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.chip import align_up
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import conv2d
-from bmcompiler.numeric.fp32 import FloatArray, add
+from bmcompiler.numeric.arrays import Array, Floats
+from bmcompiler.numeric.fp32 import add
 from bmcompiler.numeric.fused import GROUP, fused_product
 from bmcompiler.numeric.half_products import half_product
 from bmcompiler.numeric.halves import BF16, FP16, Half
@@ -94,7 +94,7 @@ def _sums(ops: Operands, window: Window, zero_point: Reader | None) -> Reader:
     types = [dtype_of(Precision.INT8, ops.signed(name)) for name in ("opd0", "opd1")]
     source, kernel = _input(ops, window, types[0], zero=zero_point is None), _kernel(ops, window, types[1])
 
-    def read() -> NDArray[Any]:
+    def read() -> Array:
         groups = kernel()
         weight = groups.transpose(0, 1, 4, 2, 3).reshape(f["res0_c"], -1, *window.kernel)[:, :channels]
         zeros = zero_point().reshape(-1, 1, 1, 1) if zero_point else np.zeros(1, np.int8)
@@ -140,21 +140,21 @@ def _requantizing(ops: Operands, window: Window) -> Step:
 
 
 # -- floats ------------------------------------------------------------------------------------------------------------
-_Product = Callable[[FloatArray, FloatArray, FloatArray, FloatArray | None], NDArray[Any]]
+_Product = Callable[[Floats, Floats, Floats, Floats | None], Array]
 """(kernel (K, OC), columns (K, pixels), bias (OC, 1), old results (OC, pixels)) -> results (OC, pixels)."""
 
 
 def _by_blocks(
     window: Window,
-    columns: Callable[[NDArray[Any]], FloatArray],
-    x: FloatArray,
-    rows: FloatArray,
+    columns: Callable[[Array], Floats],
+    x: Floats,
+    rows: Floats,
     product: _Product,
     dtype: np.dtype[Any] = FP32,
-) -> Callable[[FloatArray, FloatArray | None], NDArray[Any]]:
+) -> Callable[[Floats, Floats | None], Array]:
     """Applies `product`, whose results are of `dtype`, to blocks of rows of the result."""
 
-    def run(bias: FloatArray, old: FloatArray | None) -> NDArray[Any]:
+    def run(bias: Floats, old: Floats | None) -> Array:
         views = windows(window, x)
         out = np.empty((len(x), rows.shape[1], *window.out), dtype)
         step = max(1, _GATHERED // max(1, len(rows) * window.out[1]))
@@ -176,7 +176,7 @@ def _single(ops: Operands, window: Window) -> Step:
     bias, result = _per_channel(ops, "opd2", FP32), ops.result("res0", ops.shape("res0"), FP32)
     accumulates, product = ops.fields["res_add"], fast_product if ops.fast else _two_sums
 
-    def columns(views: NDArray[Any]) -> FloatArray:
+    def columns(views: Array) -> Floats:
         return views.reshape(-1, views.shape[-2] * views.shape[-1])
 
     def run() -> None:
@@ -188,13 +188,13 @@ def _single(ops: Operands, window: Window) -> Step:
     return run
 
 
-def _two_sums(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
+def _two_sums(rows: Floats, columns: Floats, bias: Floats, old: Floats | None) -> Floats:
     if old is None:
         return convolution_sums(rows, columns, bias, two_sums)
     return two_sums(rows, columns, bias, old)
 
 
-def fast_product(rows: FloatArray, columns: FloatArray, bias: FloatArray, old: FloatArray | None) -> FloatArray:
+def fast_product(rows: Floats, columns: Floats, bias: Floats, old: Floats | None) -> Floats:
     """rows.T @ columns + bias + old in the order of BLAS: close to the chip's results, not equal."""
     sums = rows.T @ columns + bias
     return sums if old is None else sums + old
@@ -206,9 +206,7 @@ def group_sizes(channels: int, taps: int) -> list[int]:
     return [GROUP] * (whole * taps) + [rest] * (taps if rest else 0)
 
 
-def half_sums(
-    ops: Operands, half: Half, groups: Sequence[int]
-) -> Callable[[FloatArray, FloatArray, FloatArray], NDArray[Any]]:
+def half_sums(ops: Operands, half: Half, groups: Sequence[int]) -> Callable[[Floats, Floats, Floats], Array]:
     """What makes (M, N) sums of (K, M) and (K, N) on top of others, (M, N), as the command stores them."""
     narrow = ops.precision("res0") in HALVES
     if narrow and not ops.fast:
@@ -233,7 +231,7 @@ def _half(ops: Operands, window: Window, precision: Precision) -> Step:
     groups = group_sizes(channels, window.kernel[0] * window.kernel[1])
     split = whole * GROUP
 
-    def columns(views: NDArray[Any]) -> FloatArray:
+    def columns(views: Array) -> Floats:
         pixels = views.shape[-2] * views.shape[-1]
         full = views[:split].reshape(whole, GROUP, *views.shape[1:]).transpose(0, 2, 3, 1, 4, 5)
         rest = views[split:].transpose(1, 2, 0, 3, 4)
@@ -241,7 +239,7 @@ def _half(ops: Operands, window: Window, precision: Precision) -> Step:
 
     sums_of = half_sums(ops, half, groups)
 
-    def product(rows: FloatArray, some: FloatArray, bias: FloatArray, old: FloatArray | None) -> NDArray[Any]:
+    def product(rows: Floats, some: Floats, bias: Floats, old: Floats | None) -> Array:
         return sums_of(rows, some, bias if old is None else add(bias, old))
 
     def run() -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Layout
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, Work, check_work
 
-Array = NDArray[Any]
 _CONSTANT = 0
 _PAD_MODES = {1: "reflect", 2: "edge", 3: "wrap"}
 _Border = Callable[[], tuple[Array, Array]]

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Precision
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import IntArray
 from bmcompiler.numeric.rounding import shift_right
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, dtype_of
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import saturated
-
-Integers = NDArray[Any]
 
 INTEGER_RESULTS = (Precision.INT8, Precision.INT16, Precision.INT32)
 _MOST_SHIFT = 31
@@ -32,7 +30,7 @@ def signed_by(ops: Operands, *names: str) -> bool:
     return any(ops.signed(name) for name in names)
 
 
-def wrapped(sums: Integers, signed: bool) -> Integers:
+def wrapped(sums: IntArray, signed: bool) -> IntArray:
     """Integers as a 32-bit accumulator holds them."""
     return sums.astype(np.int32 if signed else np.uint32, copy=False)
 
@@ -44,7 +42,7 @@ def shift_of(value: int) -> int:
     return value
 
 
-def requantized(sums: Integers, shift: int, mode: int, dtype: np.dtype[Any], relu: bool = False) -> Integers:
+def requantized(sums: IntArray, shift: int, mode: int, dtype: np.dtype[Any], relu: bool = False) -> IntArray:
     """Sums shifted right with rounding, then in the range of `dtype`; `relu`: 0 for negative ones."""
     values = shift_right(sums, shift, mode)
     return saturated(np.maximum(values, 0) if relu else values, dtype)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Layout, Matrix, Precision, Rounding
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arith import matmul
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.ordered import two_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.conv import HALF_TYPES, fast_product, group_sizes, half_sums
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, signed_by, wrapped
@@ -57,7 +57,7 @@ class _Left:
         check_work(products_of(ops.precision("opd0")), self.rows, self.depth, f["res0_c"], f["res0_w"])
         self._read = ops.reader("opd0", shape, dtype)
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> Array:
         stored = self._read()
         flat = stored.reshape(len(stored), -1)[:, : self._columns]
         return flat.T if self._transposed else flat
@@ -74,7 +74,7 @@ def _result(ops: Operands, rows: int, dtype: np.dtype[Any]) -> Result:
     return ops.result("res0", (rows, ops.fields["res0_c"], 1, ops.fields["res0_w"]), dtype)
 
 
-def _store(result: Result, matrix: NDArray[Any]) -> None:
+def _store(result: Result, matrix: Array) -> None:
     result.write(matrix.reshape(result.shape))
 
 
@@ -167,7 +167,7 @@ class _Rows:
             for name, size, dtype in zip(("opd0", "opd1"), (first, second), types)
         ]
 
-    def read(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def read(self) -> tuple[Array, Array]:
         """(rows, K) and (K, columns); the second of the stored operands is the first factor of TT."""
         one, other = (read()[0, :, 0] for read in self._read)
         if self._unit == Matrix.TT:

@@ -6,12 +6,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Layout, Pord, Precision, Rounding
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array, Ints
 from bmcompiler.runtime.simulator.bm1684x.cube.images import prepared
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import requantized, result_type, shift_of, signed_by, wrapped
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, Work, check_work, dtype_of
@@ -74,7 +74,7 @@ def _largest(ops: Operands, window: Window, kind: Kind) -> Step:
     result = ops.result("res0", ops.shape("res0"), dtype)
 
     def run() -> None:
-        best: NDArray[Any] | None = None
+        best: Array | None = None
         for tap in window.taps(source()):
             if best is None:
                 best = np.array(tap)
@@ -107,7 +107,7 @@ def _integer_depthwise(ops: Operands, window: Window) -> Step:
     return run
 
 
-def _integer_sums(window: Window, x: NDArray[Any], kernel: NDArray[Any]) -> NDArray[np.int64]:
+def _integer_sums(window: Window, x: Array, kernel: Array) -> Ints:
     total = np.zeros((*x.shape[:2], *window.out), np.int32)
     for tap, factor in zip(window.taps(x), kernel.astype(np.int32)):
         total += tap * factor
@@ -155,9 +155,7 @@ def _float_average(ops: Operands, window: Window, kind: Kind) -> Step:
     return run
 
 
-def _in_turn(
-    window: Window, x: NDArray[Any], kernel: NDArray[Any], kind: Kind, start: tuple[NDArray[Any], NDArray[Any]]
-) -> NDArray[Any]:
+def _in_turn(window: Window, x: Array, kernel: Array, kind: Kind, start: tuple[Array, Array]) -> Array:
     """The sum of two accumulators to which the products go in turn."""
     sums, arithmetic = list(start), kind.floats
     for k, tap in enumerate(window.taps(x)):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Precision, Requant
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.fp32 import add, multiply
 from bmcompiler.runtime.simulator.bm1684x.cube.integers import result_type
 from bmcompiler.runtime.simulator.bm1684x.operands import FP32, Operands, Reader, StepMaker, dtype_of
@@ -46,17 +46,17 @@ def _words(ops: Operands, count: int) -> Reader:
     return ops.tensor("opd1", (1, ops.fields["res0_c"], 1, count), _WORD).read
 
 
-def _low(words: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _low(words: Array, dtype: np.dtype[Any]) -> Array:
     """The low bytes of words as another type."""
     return np.ascontiguousarray(words).view(dtype)[..., :1]
 
 
-def _immediates(*values: NDArray[Any]) -> Reader:
+def _immediates(*values: Array) -> Reader:
     parts = tuple(value.reshape(1, 1, 1, 1) for value in values)
     return lambda: parts  # type: ignore[return-value]
 
 
-def _high_half(ops: Operands, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _high_half(ops: Operands, name: str, dtype: np.dtype[Any]) -> Array:
     return np.array([ops.fields[f"{name}_addr"] >> _HIGH], np.uint16).view(dtype).reshape(())
 
 

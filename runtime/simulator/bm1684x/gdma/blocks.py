@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Function
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.gdma.tensors import check_lanes
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
 from bmcompiler.runtime.simulator.bm1684x.operands import Result
@@ -60,7 +58,7 @@ def matrix_step(transfer: Transfer) -> Step:
     return lambda: outer.write(_oriented(inner.read(), transposed)[None, None])
 
 
-def _oriented(matrix: NDArray[Any], transposed: bool) -> NDArray[Any]:
+def _oriented(matrix: Array, transposed: bool) -> Array:
     return matrix.T if transposed else matrix
 
 
@@ -98,10 +96,10 @@ class _Block:
             self._parts.append((slice(first, first + size), part))
             first, offset = first + size, 0
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> Array:
         return np.concatenate([part.read().reshape(-1) for _, part in self._parts])
 
-    def write(self, values: NDArray[Any]) -> None:
+    def write(self, values: Array) -> None:
         for some, part in self._parts:
             part.write(values[some].reshape(1, 1, 1, -1))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Function
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
 from bmcompiler.runtime.simulator.bm1684x.operands import ALL_LANES, Result, lane_mask
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
@@ -60,7 +59,7 @@ def _filled(transfer: Transfer, shape: Shape, results: list[Tensor | Result]) ->
     return run
 
 
-def _moved(read: Callable[[], NDArray[Any]], results: list[Tensor | Result], transfer: Transfer) -> Step:
+def _moved(read: Callable[[], Array], results: list[Tensor | Result], transfer: Transfer) -> Step:
     apart = transfer.is_local("src") != transfer.is_local("dst")
 
     def run() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP, dense, is_local
 from bmcompiler.backends.bm1684x.codes import ITEM_BYTES
 from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.isa import Fields
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Result, lane_mask
-from bmcompiler.runtime.simulator.memories import Fields
 from bmcompiler.runtime.simulator.memory import Shape, Tensor
 from bmcompiler.runtime.simulator.relocation import Relocation
 
@@ -43,7 +43,7 @@ class Transfer:
         return bool(self.fields["fill_constant_en"])
 
     @property
-    def constant(self) -> NDArray[Any]:
+    def constant(self) -> Array:
         """The constant as an array of shape ()."""
         return np.array([self.fields["constant_value"]], "<u4").view(self.dtype)[:1].reshape(())
 

@@ -6,10 +6,10 @@ from enum import IntEnum
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Layout
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 from bmcompiler.runtime.simulator.memory import Shape
@@ -31,7 +31,7 @@ def kind_of(ops: Operands, name: str) -> Kind:
     return Kind(ops.precision(name), ops.signed(name))
 
 
-def element(ops: Operands, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+def element(ops: Operands, name: str, dtype: np.dtype[Any]) -> Array:
     """The low bits of an immediate, as an array of shape (1, 1, 1, 1)."""
     return ops.constant(name, dtype).reshape(1, 1, 1, 1)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Ar, Layout, Precision
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader
 from bmcompiler.runtime.simulator.bm1684x.vector import integers
 from bmcompiler.runtime.simulator.bm1684x.vector.access import code, element, kind_of, reader, writer
@@ -144,7 +144,7 @@ def _not(ops: Operands, a: Kind, result: Precision) -> Made:
     return _mapped(_read(ops, "opd0", a.bits), np.invert), a.bits
 
 
-def _count(function: Callable[[NDArray[Any]], NDArray[Any]]) -> Callable[[Operands, Kind, Precision], Made]:
+def _count(function: Callable[[Array], Array]) -> Callable[[Operands, Kind, Precision], Made]:
     def make(ops: Operands, a: Kind, result: Precision) -> Made:
         if a.is_float or Kind(result).is_float:
             raise SimulatorError("leading bits are counted in integers")
@@ -153,7 +153,7 @@ def _count(function: Callable[[NDArray[Any]], NDArray[Any]]) -> Callable[[Operan
     return make
 
 
-def _mapped(read: Reader, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Reader:
+def _mapped(read: Reader, function: Callable[[Array], Array]) -> Reader:
     return lambda: function(read())
 
 

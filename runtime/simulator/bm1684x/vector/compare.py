@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Cmp, Layout, Lin
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader
 from bmcompiler.runtime.simulator.bm1684x.vector.access import code, kind_of, reader
 from bmcompiler.runtime.simulator.bm1684x.vector.functions import comparison
@@ -57,7 +57,7 @@ def _compared(ops: Operands, name: str, dtype: np.dtype[Any]) -> Reader:
     return reader(ops, name, ops.shape("res0"), dtype, _ONE_PLACE if layout == Layout.FREE else layout)
 
 
-def _full(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
+def _full(values: Array, shape: Shape) -> Array:
     return values if values.shape == shape else np.broadcast_to(values, shape)
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Precision, Rounding
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Floats, Ints
+from bmcompiler.numeric.floats import Stored
 from bmcompiler.numeric.halves import BF16, FP16
 from bmcompiler.numeric.narrowing import to_bf16, to_fp16
 from bmcompiler.numeric.rounding import shift_right, whole
 from bmcompiler.runtime.simulator.bm1684x.operands import HALVES, Reader
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import saturated
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
-
-Stored = NDArray[Any]
 
 _MANTISSA = {Precision.FP32: 24, Precision.FP16: 11, Precision.BF16: 8}  # with the leading one
 _LARGEST_FP16 = 65504
@@ -53,7 +52,7 @@ def convert(x: Stored, source: Kind, target: Kind, mode: int) -> Stored:
     return _TO_HALF[target.precision](x, mode)
 
 
-def _exact(x: Stored, precision: Precision) -> NDArray[np.float32]:
+def _exact(x: Stored, precision: Precision) -> Floats:
     """As fp32, denormals of bf16, too."""
     if precision == Precision.FP32:
         return x
@@ -75,7 +74,7 @@ def _whole_of_same_type(x: Stored, precision: Precision, mode: int) -> Stored:
     return np.where(np.isfinite(wide), bits, x)
 
 
-def _to_integers(numbers: NDArray[np.float32], target: np.dtype[Any]) -> Stored:
+def _to_integers(numbers: Floats, target: np.dtype[Any]) -> Stored:
     """Whole numbers, saturated; NaN becomes 0."""
     limits = np.iinfo(target)
     wide = numbers if target.itemsize < numbers.itemsize else numbers.astype(np.float64)  # limits must be exact
@@ -99,14 +98,14 @@ def _from_integers(x: Stored, target: Kind, mode: int) -> Stored:
     return _fp16_within_range(numbers, mode)
 
 
-def _with_mantissa(x: NDArray[np.int64], mantissa: int, mode: int) -> NDArray[np.float32]:
+def _with_mantissa(x: Ints, mantissa: int, mode: int) -> Floats:
     """Integers rounded to so many significant bits, which float32 has exactly."""
     _, length = np.frexp(np.abs(x).astype(np.float64))
     dropped = np.maximum(length - mantissa, 0)
     return (shift_right(x, dropped, mode) << dropped).astype(np.float32)
 
 
-def _fp16_within_range(numbers: NDArray[np.float32], mode: int) -> Stored:
+def _fp16_within_range(numbers: Floats, mode: int) -> Stored:
     """Rounding towards zero stops at the largest number; to nearest, too large numbers become infinite."""
     towards_zero = {
         Rounding.TO_ZERO: np.ones(numbers.shape, np.bool_),

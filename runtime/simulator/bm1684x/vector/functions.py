@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.codes import Ar, Precision
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import floats, fp32
+from bmcompiler.numeric.arrays import Mask
+from bmcompiler.numeric.floats import Stored
 from bmcompiler.runtime.simulator.bm1684x.operands import dtype_of
 from bmcompiler.runtime.simulator.bm1684x.vector.integers import Shift, exact, high_product, rounding_of, shifted
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 
-Stored = NDArray[Any]
 Function = Callable[[Stored, Stored], Stored]
 ShiftReader = Callable[[], Shift]
 
@@ -127,10 +127,10 @@ def iterations(field: int) -> int:
     return field + 1
 
 
-def comparison(name: str, kind: Kind) -> Callable[[Stored, Stored], NDArray[np.bool_]]:
+def comparison(name: str, kind: Kind) -> Callable[[Stored, Stored], Mask]:
     """greater, equal or less of two operands of one precision; see `FloatType` for floats."""
     if kind.is_float:
-        found: Callable[[Stored, Stored], NDArray[np.bool_]] = getattr(kind.floats, name)
+        found: Callable[[Stored, Stored], Mask] = getattr(kind.floats, name)
         return found
     return {"greater": np.greater, "equal": np.equal, "less": np.less}[name]
 

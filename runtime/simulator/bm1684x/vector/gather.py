@@ -6,19 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Gather, Layout
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import Array, IntArray
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader
 from bmcompiler.runtime.simulator.bm1684x.vector.access import code, element
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 from bmcompiler.runtime.simulator.bm1684x.vector.rows import check_indices, index_dtype, rows_step
 from bmcompiler.runtime.simulator.memory import Shape
 from bmcompiler.runtime.simulator.plan import Step
-
-Indices = NDArray[Any]
 
 _SKIPPED = 0xFFFF
 _SHORT = np.dtype(np.uint16)
@@ -82,7 +80,7 @@ def _gather(ops: Operands) -> Step:
     return run
 
 
-def looked_up(table: NDArray[Any], indices: Indices) -> NDArray[Any]:
+def looked_up(table: Array, indices: IntArray) -> Array:
     """table[0, c % C, 0, indices[n, c, 0, i]] of tables (1, C, 1, W). Raises SimulatorError for indices outside."""
     channels, width = table.shape[1], table.shape[3]
     check_indices(indices, width)
@@ -185,7 +183,7 @@ def _scatter_list(ops: Operands) -> Step:
     return run
 
 
-def _places(read: Reader, height: int, width: int) -> tuple[Indices, Indices]:
+def _places(read: Reader, height: int, width: int) -> tuple[IntArray, IntArray]:
     """Rows and columns of a list of pairs, which have the column first."""
     pairs = read()
     columns, rows = pairs[:, 0], pairs[:, 1]

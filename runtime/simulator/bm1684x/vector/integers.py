@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.errors import SimulatorError
+from bmcompiler.numeric.arrays import IntArray
 from bmcompiler.numeric.rounding import Rounding, shift_right
 
-Integers = NDArray[Any]
-Shift = int | Integers
+Shift = int | IntArray
 
 MOST_LEFT, MOST_RIGHT = 31, 63
 """Shift amounts with a known result (bm1684x-vector.md 4.2)."""
@@ -28,7 +27,7 @@ def rounding_of(code: int) -> int:
     return Rounding.DOWN if mode == _DOWN_TOO else mode
 
 
-def exact(operation: np.ufunc, a: Integers, b: Integers) -> Integers:
+def exact(operation: np.ufunc, a: IntArray, b: IntArray) -> IntArray:
     """a op b without overflow, in 32 bits where they are enough. `operation`: add, subtract or multiply."""
     bits = 8 * (a.dtype.itemsize + b.dtype.itemsize)
     unsigned = a.dtype.kind == b.dtype.kind == "u"
@@ -40,7 +39,7 @@ def exact(operation: np.ufunc, a: Integers, b: Integers) -> Integers:
     return np.asarray(operation(a, b, dtype=wide, casting="unsafe"))
 
 
-def shifted(values: Integers, shift: Shift, mode: int, target: np.dtype[Any], *, saturating: bool) -> Integers:
+def shifted(values: IntArray, shift: Shift, mode: int, target: np.dtype[Any], *, saturating: bool) -> IntArray:
     """Exact `values` * 2**shift in the type `target`.
 
     Args:
@@ -63,7 +62,7 @@ def shifted(values: Integers, shift: Shift, mode: int, target: np.dtype[Any], *,
     return _saturated_left(values, left, target)
 
 
-def _saturated_left(values: Integers, left: Integers, target: np.dtype[Any]) -> Integers:
+def _saturated_left(values: IntArray, left: IntArray, target: np.dtype[Any]) -> IntArray:
     """values << left, saturated, although it may need more than 64 bits: limits are compared before shifting."""
     limits = np.iinfo(target)
     top = values.dtype.type(limits.max) >> left
@@ -74,7 +73,7 @@ def _saturated_left(values: Integers, left: Integers, target: np.dtype[Any]) -> 
     return result.astype(target)
 
 
-def saturated(values: Integers, target: np.dtype[Any]) -> Integers:
+def saturated(values: IntArray, target: np.dtype[Any]) -> IntArray:
     """Nearest values of the integer type `target`."""
     limits, have = np.iinfo(target), np.iinfo(values.dtype)
     if have.min < limits.min:
@@ -84,12 +83,12 @@ def saturated(values: Integers, target: np.dtype[Any]) -> Integers:
     return values.astype(target)
 
 
-def high_product(a: Integers, b: Integers, mode: int) -> Integers:
+def high_product(a: IntArray, b: IntArray, mode: int) -> IntArray:
     """a * b / 2**(bits - 1), rounded and saturated to the signed type of both."""
     return saturated(shift_right(exact(np.multiply, a, b), 8 * a.dtype.itemsize - 1, mode), a.dtype)
 
 
-def rotated(x: Integers, amount: Integers) -> Integers:
+def rotated(x: IntArray, amount: IntArray) -> IntArray:
     """Unsigned x with its bits rotated, to the left for positive amounts."""
     bits = 8 * x.dtype.itemsize
     left = np.mod(amount.astype(np.int64), bits)
@@ -97,20 +96,20 @@ def rotated(x: Integers, amount: Integers) -> Integers:
     return ((wide << left.astype(np.uint64)) | (wide >> (bits - left).astype(np.uint64))).astype(x.dtype)
 
 
-def leading_zeros(x: Integers) -> Integers:
+def leading_zeros(x: IntArray) -> IntArray:
     """Number of zero bits above the highest one of unsigned x."""
     _, length = np.frexp(x.astype(np.float64))
     return np.asarray(8 * x.dtype.itemsize - length)
 
 
-def leading_ones(x: Integers) -> Integers:
+def leading_ones(x: IntArray) -> IntArray:
     """Number of one bits above the highest zero of unsigned x."""
     return leading_zeros(~x)
 
 
 def multiplied_onto(
-    a: Integers, b: Integers, old: Integers, left: int, right: int, mode: int, target: np.dtype[Any]
-) -> Integers:
+    a: IntArray, b: IntArray, old: IntArray, left: int, right: int, mode: int, target: np.dtype[Any]
+) -> IntArray:
     """(a * b + (old << left)) >> right, rounded and saturated to `target`."""
     total = exact(np.multiply, a, b) + (old.astype(_LONG) << left)
     return saturated(shift_right(total, right, mode), target)

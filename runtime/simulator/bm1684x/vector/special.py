@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision, Sfu
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric import floats, fp32
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Work, check_work
 from bmcompiler.runtime.simulator.bm1684x.vector.access import code, writer
 from bmcompiler.runtime.simulator.bm1684x.vector.functions import iterations
@@ -44,13 +42,13 @@ def _series(ops: Operands, kind: Kind) -> Step:
     own: Shape = (1, min(shape[1], CHIP.lanes), 1, terms)
     coefficients = ops.memories.local.tensor(start, ops.place("opd1")[1], own, (0, 0, 0, kind.size), kind.dtype)
 
-    def compute() -> NDArray[Any]:
+    def compute() -> Array:
         return series(source.read(), np.ascontiguousarray(coefficients.read()[0, :, 0]), kind.floats)
 
     return writer(ops, "res0", shape, kind.dtype, compute)
 
 
-def series(x: NDArray[Any], coefficients: NDArray[Any], arithmetic: floats.FloatType) -> NDArray[Any]:
+def series(x: Array, coefficients: Array, arithmetic: floats.FloatType) -> Array:
     """c0 + c1*x + ... of (N, C, H, W), channel c with the coefficients [c mod 64] of (lanes, terms)."""
     bits = coefficients.view(f"u{coefficients.itemsize}")
     if (bits == bits[0]).all():
@@ -77,7 +75,7 @@ def _normalize(ops: Operands, kind: Kind, result: Kind) -> Step:
     return writer(ops, "res0", shape, kind.bits, lambda: find(source.read(), kind))
 
 
-def biased_exponent(bits: NDArray[Any], kind: Kind) -> NDArray[Any]:
+def biased_exponent(bits: Array, kind: Kind) -> Array:
     """Exponent of the bits of floats, of the next power of two for positive mantissas from 4/3 on (6.2)."""
     sign = kind.bits.type(1 << (8 * kind.size - 1))
     negative = bits >= sign
@@ -85,7 +83,7 @@ def biased_exponent(bits: NDArray[Any], kind: Kind) -> NDArray[Any]:
     return rounded >> kind.bits.type(kind.floats.mantissa)
 
 
-def power_of_two(bits: NDArray[Any], kind: Kind) -> NDArray[Any]:
+def power_of_two(bits: Array, kind: Kind) -> Array:
     """sign | exponent << mantissa, with the exponent of `biased_exponent` cut off to its bits."""
     sign = kind.bits.type(1 << (8 * kind.size - 1))
     exponent = biased_exponent(bits, kind) << kind.bits.type(kind.floats.mantissa)
