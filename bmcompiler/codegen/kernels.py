@@ -102,8 +102,7 @@ class LocalKernel(DeviceKernel[OpT]):
         return self.grid(op), lambda box: self.work(op, box), key
 
     def estimate(self, op: OpT) -> int | None:
-        tiling = self.tiling(op)
-        return None if tiling is None else self.tiler.estimate(self.grid(op), lambda box: self.work(op, box), tiling)
+        return self.tiler.estimated(*self._search(op))
 
     def whole(self, op: OpT) -> TileWork | None:
         grid = self.grid(op)

@@ -234,6 +234,7 @@ class Tiler:
         self.bytes_per_cycle, self.tile_cycles, self.bus = bytes_per_cycle, tile_cycles, bus
         self._fit: dict[Hashable, bool] = {}
         self._chosen: dict[Hashable, Tiling | None] = {}
+        self._estimated: dict[Hashable, int | None] = {}
 
     def fits(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable) -> bool:
         """Whether `choose` would find a tiling; the first that fits will do."""
@@ -335,6 +336,14 @@ class Tiler:
     def rounded(self, size: int) -> int:
         """`size` rounded up to the alignment of local memory, bytes."""
         return -(-size // self.align) * self.align
+
+    def estimated(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], key: Hashable) -> int | None:
+        """`estimate` under the tiling that `choose` finds, once for a key; None without one."""
+        known = (self.lane_bytes, key)
+        if known not in self._estimated:
+            tiling = self.choose(grid, work, key)
+            self._estimated[known] = None if tiling is None else self.estimate(grid, work, tiling)
+        return self._estimated[known]
 
     def estimate(self, grid: tuple[Axis, ...], work: Callable[[Box], TileWork], tiling: Tiling) -> int:
         """Estimated time of an op under a tiling, from a tile in the middle."""

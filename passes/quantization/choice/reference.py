@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -36,6 +36,9 @@ Errors = dict[Unit, list[Array]]
 
 _MOST = 128
 """Errors that are put into the float net one at a time, more of them in runs of neighbours."""
+_PRODUCTS = 48 << 30
+"""Products that these runs have together in a step, about: of large nets there are fewer, but `_LEAST`."""
+_LEAST = 16
 _TINY = 1e-30
 
 
@@ -99,13 +102,11 @@ class Reference:
         """What each unit's own error does to each cluster: energies as of `Clusters.energies`, mean of the steps.
 
         One run of the float net per step, and for each unit of what comes behind it; in the processes of the pool. Of
-        more units than `_MOST`, neighbours are disturbed together: work grows with the net, not with its square. They
-        share what comes of it by their errors, each relative to its result.
+        more units than are affordable, neighbours are disturbed together (`_together`): work grows with the net, not
+        with its square. They share what comes of it by their errors, each relative to its result.
         """
         places = {op: place for place, op in enumerate(self.function.ops)}
-        units = list(errors)
-        size = max(1, -(-len(units) // _MOST))
-        runs = [units[start : start + size] for start in range(0, len(units), size)]
+        runs = sorted(_together(self.function, list(errors)), key=lambda run: places[run[0].head])
         work = [(number, run) for number in range(len(steps)) for run in runs]
         parts = ((steps[number], {places[u.ops[-1]]: errors[u][number] for u in run}) for number, run in work)
         counted = self.pool.run(Weigh(self._carried(self.function), self.clusters, self.steps), enumerate(parts))
@@ -145,6 +146,20 @@ class Reference:
         whole = Module([function])
         whole.weights = (module or self.module).weights
         return Carried(whole)
+
+
+def _together(function: Function, units: Sequence[Unit]) -> list[list[Unit]]:
+    """Units whose errors are put into the net in one run: neighbours that compute alike for readers alike.
+
+    A sum that all goes through has other consequences than a layer of a branch.
+    """
+    behind = max(1, sum(op.products() for op in function.ops) // 2)  # products behind a unit, on average
+    size = max(1, -(-len(units) // min(_MOST, max(_LEAST, _PRODUCTS // behind))))
+    alike: dict[Hashable, list[Unit]] = {}
+    for unit in units:
+        readers = {op.short_name for result in unit.results for op in result.users}
+        alike.setdefault((unit.head.short_name, *sorted(readers)), []).append(unit)
+    return [some[k : k + size] for some in alike.values() for k in range(0, len(some), size)]
 
 
 def _reals_of(low: Building[Any], inputs: Inputs, wanted: set[Value]) -> dict[Value, Array]:
