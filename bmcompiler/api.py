@@ -15,8 +15,9 @@ from bmcompiler.errors import UnknownOptionError
 from bmcompiler.files.kinds import MODEL, TEXT
 from bmcompiler.files.overwriting import refuse_overwriting
 from bmcompiler.files.store import check_output
+from bmcompiler.frontend import file_of
 from bmcompiler.ir import Module
-from bmcompiler.options import ModuleOptions, Options, Path_
+from bmcompiler.options import ModuleOptions, Network, Options, Path_
 from bmcompiler.result import Result
 from bmcompiler.spelling import flag
 from bmcompiler.told import Told, arguments, told
@@ -63,7 +64,9 @@ class ModuleRequest(ModuleOptions):
 class FileRequest(Options):
     """The arguments of `compile`: a network's file, or two, the options, and the model file to write."""
 
-    model: Path_ = field(kw_only=False, metadata={"told": Told(".onnx, .prototxt or .mlir file.")})
+    model: Network = field(
+        kw_only=False, metadata={"told": Told(".onnx, .prototxt or .mlir file, or an `onnx.ModelProto` or its bytes.")}
+    )
     weights: Path_ | None = field(default=None, kw_only=False, metadata={"told": Told("The .caffemodel, if any.")})
     output: Path_ | None = told(None, "Model file to write; `Result.save` does it later.")
 
@@ -99,7 +102,7 @@ def compile(request: FileRequest) -> Result:
         BMError: everything else that can be wrong, in a sentence with a remedy.
         OSError: `output` cannot be written.
     """
-    _keep_inputs(request, request.output, request.model, request.weights)
+    _keep_inputs(request, request.output, file_of(request.model), request.weights)
     return _saved(driver.compile_network(request.model, request.weights, request), request.output)
 
 

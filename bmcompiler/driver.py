@@ -15,20 +15,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.analysis.timing_profile import need_own
 from bmcompiler.analysis.trial import Trial
 from bmcompiler.conditions import is_quantized
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.finite_weights import need_finite_weights
-from bmcompiler.frontend import Frontend
+from bmcompiler.frontend import file_of, frontend_for
 from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ir.keys import GROUP, SLICES, STATED_NAMES
 from bmcompiler.ops import need_tensor_ops
-from bmcompiler.options import Judged, ModuleOptions, Options, Path_, Shapes
+from bmcompiler.options import Judged, ModuleOptions, Network, Options, Path_, Shapes
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
-from bmcompiler.plugins.registry import failure_note, failures, lookup, usable
+from bmcompiler.plugins.registry import failures
 from bmcompiler.result import Result
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Compiled, Target, find_target
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def load_network(
-    model: Path_,
+    model: Network,
     weights: Path_ | None = None,
     *,
     shapes: Shapes | None = None,
@@ -52,22 +52,24 @@ def load_network(
     """Read a network as IR, with the frontend that its file ending calls for.
 
     Args:
-        model: .onnx, .prototxt or .mlir file. weights: the .caffemodel of a .prototxt.
+        model: .onnx, .prototxt or .mlir file, or an `onnx.ModelProto` or its bytes.
+        weights: the .caffemodel of a .prototxt.
         shapes: one shape per input, where the file leaves sizes open or others are wanted.
         outputs: tensors or layers that become the outputs. name: of the net, None for that in the file.
 
     Raises:
         BMError: naming the file.
     """
-    for path in (model, weights):
+    file = file_of(model)
+    for path in (file, weights):
         if path is not None and not Path(path).is_file():
             reason = "is a folder, not a file" if Path(path).is_dir() else "no such file"
             raise UnsupportedError(reason, file=path, remedy="check the path")
-    frontend = _frontend(model)
+    frontend = frontend_for(model)
     wanted = None if outputs is None else list(outputs)
 
     def load(listed: list[tuple[int, ...]] | None) -> Module:
-        module: Module = frontend.load(model, weights, shapes=listed, outputs=wanted, name=name)
+        module: Module = frontend.load(cast(Path_, model), weights, shapes=listed, outputs=wanted, name=name)
         return module
 
     listed = None if shapes is None else [tuple(shape) for shape in shapes]
@@ -85,50 +87,26 @@ def load_network(
         need_tensor_ops(module)
         need_finite_weights(module)
     except BMError as error:
-        raise error.located(file=model if weights is None else weights) from None
+        raise error.located(file=file if weights is None else weights) from None
     return module
 
 
-def _frontend(model: Path_) -> Frontend:
-    """The frontend for a file's ending. Raises UnsupportedError when there is none."""
-    group, suffix = "bmcompiler.frontends", Path(model).suffix.lower()
-    for name, suffixes in _BUILT_IN_SUFFIXES.items():
-        if suffix in suffixes:
-            frontend: Frontend = lookup(group, name, "frontend")
-            return frontend
-    for _, frontend in usable(group):
-        if suffix in frontend.suffixes:
-            return frontend
-    raise UnsupportedError(
-        f"no frontend reads '{Path(model).suffix or Path(model).name}' files",
-        file=model,
-        remedy="give a .onnx file, a .prototxt with its .caffemodel, or a .mlir file" + failure_note(group),
-    )
-
-
-_BUILT_IN_SUFFIXES = {"caffe": (".prototxt", ".caffemodel"), "onnx": (".onnx",), "mlir": (".mlir",)}
-"""Endings of built-in frontends, so that only the needed one is imported; plugins read other files."""
-
-
-def compile_network(model: Path_, weights: Path_ | None, options: Options) -> Result:
+def compile_network(model: Network, weights: Path_ | None, options: Options) -> Result:
     """Load, optimise, quantize and generate code. Raises BMError; writes nothing but `save_ir`."""
-
-    def read(shapes: Shapes | None) -> Module:
-        return load_network(model, weights, shapes=shapes, outputs=options.outputs, name=options.name)
-
-    return _compile([partial(read, shapes) for shapes in options.programs], options, model)
+    read = partial(load_network, model, weights, outputs=options.outputs, name=options.name)
+    return _compile([partial(read, shapes=shapes) for shapes in options.programs], options, file_of(model))
 
 
 def compile_ir(module: Module, options: ModuleOptions) -> Result:
     """Compile a module, which stays as it is. Raises BMError, VerifyError for a module that breaks a rule of the IR."""
+    return _compile([partial(_copied, module)], options)
 
-    def read() -> Module:
-        verify_module(module)
-        need_tensor_ops(module)
-        need_finite_weights(module)
-        return copy_module(module)
 
-    return _compile([read], options)
+def _copied(module: Module) -> Module:
+    verify_module(module)
+    need_tensor_ops(module)
+    need_finite_weights(module)
+    return copy_module(module)
 
 
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:

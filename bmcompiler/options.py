@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, cast, g
 
 from bmcompiler import defaults
 from bmcompiler.errors import UsageError
+from bmcompiler.plugins.registry import as_declared
 from bmcompiler.spelling import spelled
 from bmcompiler.told import Told, all_told, documented, told
 
 if TYPE_CHECKING:
     import numpy as np
+    import onnx
 
     from bmcompiler.parallel import Pool
 
 Path_ = str | os.PathLike[str]
+Network: TypeAlias = "Path_ | bytes | onnx.ModelProto"
+"""A network's file, or an ONNX network in memory."""
 Numbers = float | Sequence[float]
 Shapes = Sequence[Sequence[int]]
 """One shape per network input, in the net's input order."""
@@ -166,10 +170,10 @@ class ModuleOptions:
 
     target: str = told(defaults.TARGET, "Chip to compile for.", metavar="CHIP")
     quantize: str | None = told(None, "Precision, as far as the chip has it.", choices=defaults.PRECISIONS, unset=_FREE)
-    data: Path_ | Mapping[str, np.ndarray] | None = told(
+    data: Path_ | Mapping[str, np.ndarray] | np.ndarray | None = told(
         None,
         "Samples, values as the net was trained on: .npz, .npy, or a folder of them.",
-        python="Or arrays by input name, samples on axis 0.",
+        python="Or arrays by input name, samples on axis 0; one array for a net with one input.",
     )
     images: ImageOptions | None = told(None, "Images as samples, in place of {data}.")
     limit: int | None = told(
@@ -250,6 +254,7 @@ class ModuleOptions:
         """Raise UsageError for values that no target takes."""
         for each in all_told(type(self)):
             each.check(getattr(self, each.name))
+        self.target = as_declared("bmcompiler.targets", self.target)
         self.check = as_check(self.check)
         if self.io_dtype == "f32":  # one word in model files
             self.io_dtype = "float"

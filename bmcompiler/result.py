@@ -87,13 +87,21 @@ class Result:
         """
         from bmcompiler import bmodel
 
+        self._need_inputs(path)
+        bmodel.save(self.model, path)
+
+    def to_bytes(self) -> bytes:
+        """The model file in memory, as `Session` takes it. Raises as `save`."""
+        self._need_inputs(None)
+        return b"".join(self.model.parts(file=None))
+
+    def _need_inputs(self, path: Path_ | None) -> None:
         if not self.module.main.arguments:
             raise UnsupportedError(
                 "a network without inputs gives constants, and model files have none",
                 file=path,
                 remedy="give the network an input",
             )
-        bmodel.save(self.model, path)
 
     def session(self, device: int = 0, *, fast: bool = False) -> Session:
         """The model on a device of its chip, see `bmcompiler.runtime.Session`."""

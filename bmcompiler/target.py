@@ -18,7 +18,7 @@ from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.pipelines import PipelineTable
 from bmcompiler.plugins.custom_layers import CUSTOMIZED, plugin_kernel
-from bmcompiler.plugins.registry import entry_points
+from bmcompiler.plugins.registry import as_declared, entry_points
 from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def find_target(name: str, profile: Any = None) -> Target:
     Raises:
         UnsupportedError: there is none, naming the known ones.
     """
-    known = entry_points("bmcompiler.targets")
+    known, name = entry_points("bmcompiler.targets"), as_declared("bmcompiler.targets", name)
     if name not in known:
         raise UnsupportedError(f"no target is called '{name}'", remedy=f"choose one of: {', '.join(known)}")
     target: Target = known[name]()

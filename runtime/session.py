@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -32,15 +33,19 @@ class Session:
 
         session = Session("lenet.bmodel")
         scores = session.run({"data": images})["prob"]      # float32 in, float32 out
+        with Session("lenet.bmodel") as session: ...        # the device's memory is given back behind it
 
     A model may have several nets; `net` gives a session of another one, on the same device memory. Other sessions share
     nothing, so each thread may have its own; one session may also be used by several threads, in turn.
     """
 
+    _loaded: list[LoadedProgram]
+    _programs: list[LoadedProgram]
+
     def __init__(
-        self, model: str | Path | BModel, device: int = 0, *, net: str | None = None, fast: bool = False
+        self, model: str | Path | bytes | BModel, device: int = 0, *, net: str | None = None, fast: bool = False
     ) -> None:
-        """Load a model file, or a model in memory, on device number `device` of its chip.
+        """Load a model file, its bytes, or a model in memory, on device number `device` of its chip.
 
         Args:
             net: name of the net to run; by default the first.
@@ -53,7 +58,11 @@ class Session:
             RuntimeUseError: there is no net of that name.
             OSError: the file cannot be opened.
         """
-        self.model = model if isinstance(model, BModel) else bmodel.load(model)
+        file = model if isinstance(model, str | os.PathLike) else None
+        if isinstance(model, BModel):
+            self.model = model
+        else:
+            self.model = bmodel.loads(model, "the model") if isinstance(model, bytes) else bmodel.load(model)
         try:
             opened = open_device(self.model.target, device, fast)
             self.mode = opened.fast_mode if fast else ""
@@ -61,7 +70,17 @@ class Session:
             self._owners = [stage.net for stage in self.model.stages()]
             self._choose_net(net)
         except BMError as error:
-            raise error.located(file=None if isinstance(model, BModel) else model) from None
+            raise error.located(file=file) from None
+
+    def close(self) -> None:
+        """Give the device's memory back; what runs after that raises RuntimeUseError."""
+        self._loaded, self._programs = [], []
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _choose_net(self, name: str | None) -> None:
         if not self._loaded:
@@ -198,6 +217,8 @@ class Session:
         return self._loaded.index(program)
 
     def _check_names(self, inputs: Mapping[str, ArrayLike | Samples]) -> None:
+        if not self._programs:
+            raise RuntimeUseError("the session is closed", remedy="open another one")
         wanted = ", ".join(self._names)
         for name, info in zip(self._names, self._programs[0].inputs):
             if name not in inputs and not info.kept:

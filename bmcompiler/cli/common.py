@@ -13,10 +13,11 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar, cast
 
 import click
 
+from bmcompiler.cli.config_option import add_config_option
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.spelling import in_shell
 from bmcompiler.text import Cell, format_table, printable
@@ -29,7 +30,14 @@ STDIO = "-"
 
 
 class Output(click.Path):
-    """The type of options that name a file or folder to write; all other paths of a command are read."""
+    """The type of options that name a file or folder to write; all other paths of a command are read.
+
+    `stdio`: whether - stands for standard output.
+    """
+
+    def __init__(self, *, stdio: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.stdio = stdio
 
 
 class Number(click.FloatRange):
@@ -44,10 +52,13 @@ class Number(click.FloatRange):
 
 
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
-    """The function a console script calls; gives the command `--version`, and `-h` wherever there is `--help`.
+    """The function a console script calls.
 
-    No command begins whose outputs would replace its inputs.
+    It gives the command `--version`, `-h` wherever there is `--help`, and `--config` unless it is a group. No command
+    begins whose outputs would replace its inputs.
     """
+    if not isinstance(command, click.Group):
+        add_config_option(command)
     _add_version(command, prog)
     _keep_inputs(command)
     command.context_settings.setdefault("help_option_names", ["-h", "--help"])
@@ -66,15 +77,15 @@ def _keep_inputs(command: click.Command) -> None:
         return
     begin = command.callback
     assert begin is not None, "commands do something"
-    written = {each.name for each in command.params if isinstance(each.type, Output)}
+    written = {each.name: each for each in command.params if isinstance(each.type, Output)}
 
     def kept(**given: Any) -> Any:
         from bmcompiler.files.overwriting import refuse_overwriting
 
         outputs = [value for name, value in given.items() if name in written]
-        for option in command.params:
-            if option.name in written and str(given[option.name]) == STDIO and option.default != STDIO:
-                raise UsageError(f"{option.opts[0]} - : only bmnet-opt writes to standard output", remedy="name a file")
+        for name, option in written.items():
+            if str(given[name]) == STDIO and not cast(Output, option.type).stdio:
+                raise UsageError(f"{option.opts[0]} - : it is not written to standard output", remedy="name a file")
         inputs = [path for name, value in given.items() if name not in written for path in _named_files(value)]
         refuse_overwriting((path for path in outputs if path is not None and str(path) != STDIO), inputs)
         return begin(**given)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from bmcompiler import defaults
-from bmcompiler.cli.common import Output, command_line, printable, progress
+from bmcompiler.cli.common import STDIO, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA
 from bmcompiler.cli.options import options
 from bmcompiler.cli.plugin_option import list_plugins_option
@@ -38,12 +40,22 @@ class _TargetOption(click.Option):
         self.help = f"Chip to compile for: {' or '.join(entry_points('bmcompiler.targets'))}."
         return super().get_help_record(ctx)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from bmcompiler.plugins.registry import entry_points
+
+        return [CompletionItem(name) for name in entry_points("bmcompiler.targets") if name.startswith(incomplete)]
+
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", required=False, metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @options("target", target={"cls": _TargetOption, "required": True, "default": None})
-@click.option("-o", "--output", type=Output(path_type=Path), help="Model file to write [default: NAME.bmodel].")
+@click.option(
+    "-o",
+    "--output",
+    type=Output(path_type=Path, stdio=True),
+    help="Model file to write, - for stdout [default: NAME.bmodel].",
+)
 @options(
     *("name", "shapes", "quantize", "data", "images", "limit", "table", "method", "quant_table", "io_dtype"),
     *("max_error", "metric", "max_cycles"),
@@ -69,7 +81,10 @@ def cli(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator."""
+    """Compile MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir) for an accelerator.
+
+    MODEL - is an ONNX network on standard input.
+    """
     from bmcompiler.driver import compile_network
     from bmcompiler.files.kinds import MODEL, TABLE, TEXT
     from bmcompiler.files.overwriting import refuse_overwriting
@@ -96,15 +111,19 @@ def cli(
         check_report(report)
     modes = request.quant_table
     table_to_write = modes if modes is not None and not Path(modes).exists() else None
-    first = output or Path(file_name(request.name or model.stem) + ".bmodel")
+    piped = str(output) == STDIO
+    first = None if piped else output or Path(file_name(request.name or model.stem) + ".bmodel")
     refuse_overwriting([first, table_to_write], [model, weights, given["data"], request.table])
     for path, kind in ((first, MODEL), (request.save_ir, TEXT), (table_to_write, TABLE)):
         if path is not None:
             check_output(path, kind)
     with open_pool(workers, scheduler) as request.pool:
-        result = compile_network(model, weights, request)
+        result = compile_network(sys.stdin.buffer.read() if str(model) == STDIO else model, weights, request)
     path = output or Path(file_name(result.model.stages()[0].net) + ".bmodel")
-    result.save(path)
+    if piped:
+        sys.stdout.buffer.write(result.to_bytes())
+    else:
+        result.save(path)
     if report is not None:
         from bmcompiler.report import write_report
 
@@ -116,10 +135,11 @@ def cli(
         from bmcompiler.report.summary import layer_tables, summary
 
         if layers:
-            click.echo(layer_tables(result))
-        click.echo(summary(result, profile), nl=False)
+            click.echo(layer_tables(result), err=piped)
+        click.echo(summary(result, profile), nl=False, err=piped)
         seconds = sum(seconds for _, seconds in result.timing)
-        click.echo(f"wrote {path} ({path.stat().st_size:,} bytes) in {seconds:.1f} s")
+        if not piped:
+            click.echo(f"wrote {path} ({path.stat().st_size:,} bytes) in {seconds:.1f} s")
 
 
 def _list_passes(name: str, precision: str | None, level: int) -> None:

@@ -37,7 +37,9 @@ def _list_passes(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("--pipeline", required=True, help='Passes to run, for example "fold-constants,canonicalize{rounds=2}".')
-@click.option("-o", "--output", default=STDIO, type=Output(), help="Result, weights beside it; - for text on stdout.")
+@click.option(
+    "-o", "--output", default=STDIO, type=Output(stdio=True), help="Result, weights beside it; - for text on stdout."
+)
 @options("print_ir_after", "verify_each")
 @click.option("--timing", is_flag=True, help="Print the time of every pass on stderr.")
 @click.option(

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from bmcompiler.errors import UsageError
-from bmcompiler.inputs.files import FileSource, FolderSource
+from bmcompiler.inputs.files import ArraySource, FileSource, FolderSource
 from bmcompiler.inputs.images import ImageSource
 from bmcompiler.inputs.limit import LimitedSource, checked_limit
 from bmcompiler.inputs.placing import Placement, placed
@@ -35,8 +37,8 @@ __all__ = [
 ]
 
 
-def open_inputs(what: str | os.PathLike[str] | ImageOptions, limit: int | None = None) -> Source:
-    """A source of samples: an .npz or .npy file, a folder of such files, or images.
+def open_inputs(what: str | os.PathLike[str] | Array | ImageOptions, limit: int | None = None) -> Source:
+    """A source of samples: an .npz or .npy file, a folder of such files, the array of a net's only input, or images.
 
     With a `limit` only the first that many samples, in the order of the file or of the names in the folder.
 
@@ -51,9 +53,11 @@ def open_inputs(what: str | os.PathLike[str] | ImageOptions, limit: int | None =
         return LimitedSource(open_inputs(what), limit)
     if isinstance(what, ImageOptions):
         return ImageSource(what)
+    if isinstance(what, np.ndarray):
+        return ArraySource(what)
     if not isinstance(what, str | os.PathLike):
         raise UsageError(
-            f"samples are arrays by input name, or the path of a file or folder, got {type(what).__name__}",
-            remedy='say which input they are of, as in {"INPUT": array}',
+            f"samples are an array, arrays by input name, or the path of a file or folder, got {type(what).__name__}",
+            remedy='give a numpy array, or arrays by name, as in {"INPUT": array}',
         )
     return FolderSource(what) if os.path.isdir(what) else FileSource(what)

@@ -41,6 +41,21 @@ class FileSource(Source):
         return InputData(arrays, self.path, f"{counted(count, 'sample')} from {self.path}")
 
 
+class ArraySource(Source):
+    """One array for a net with one input: all samples, or one sample without the axis of samples."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def bind(self, inputs: Sequence[Named]) -> InputData:
+        if len(inputs) != 1:
+            raise CalibrationError(
+                f"one array was given, and the network has {len(inputs)} inputs",
+                remedy=f"give one array for each by name: {', '.join(each.name for each in inputs)}",
+            )
+        return InputData({inputs[0].name: _with_sample_axis(self._array, inputs[0])})
+
+
 class FolderSource(Source):
     """The .npy and .npz files of a folder in the order of their names, read when needed; subfolders are not visited.
 

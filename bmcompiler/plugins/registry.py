@@ -236,6 +236,12 @@ def entry_points(group: str) -> dict[str, Loader]:
     return declared().get(group, {})
 
 
+def as_declared(group: str, name: str) -> str:
+    """The name of a plugin as it is declared, in lower case where only that is; one that nobody declares stays."""
+    known, lower = entry_points(group), str(name).lower()
+    return lower if name not in known and lower in known else name
+
+
 def usable(group: str) -> Iterator[tuple[str, Any]]:
     """(name, object) of every plugin of `group` that can be loaded, built-in parts first; `failures` has the others."""
     for name, loader in sorted(entry_points(group).items(), key=lambda item: not item[1].built_in):

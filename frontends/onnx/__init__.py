@@ -19,7 +19,7 @@ __all__ = ["FRONTEND", "OnnxFrontend", "Shapes", "import_onnx", "onnx_op"]
 
 
 def import_onnx(
-    model: str | os.PathLike[str] | onnx.ModelProto,
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
     *,
     shapes: Shapes = None,
     outputs: Sequence[str] | None = None,
@@ -28,7 +28,7 @@ def import_onnx(
     """Read an ONNX model into a module with one function.
 
     Args:
-        model: path of the file, or a loaded `onnx.ModelProto`.
+        model: path of the file, its bytes, or a loaded `onnx.ModelProto`, which stays as it is.
         shapes: shapes that replace those of the file, in input order or by input name.
         outputs: tensor or node names that become the outputs, in this order; what only serves others is left out.
         name: name of the function; default is the file name without its suffix.
@@ -50,6 +50,12 @@ class OnnxFrontend(Frontend):
     name = "onnx"
     suffixes = (".onnx",)
 
+    def takes(self, model: object) -> bool:
+        """Bytes, and what `onnx.load` gives."""
+        import onnx
+
+        return isinstance(model, bytes | onnx.ModelProto)
+
     def load_plugins(self) -> None:
         from bmcompiler.frontends.onnx.registry import load_converters
 
@@ -57,7 +63,7 @@ class OnnxFrontend(Frontend):
 
     def load(
         self,
-        model_path: str | os.PathLike[str],
+        model_path: str | os.PathLike[str] | bytes | onnx.ModelProto,
         weights_path: str | os.PathLike[str] | None = None,
         *,
         shapes: Shapes = None,

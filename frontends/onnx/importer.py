@@ -18,7 +18,7 @@ from bmcompiler.frontends.onnx.expansion import Body, domain_of, find_body, mode
 from bmcompiler.frontends.onnx.graph import node_name, ordered_nodes, output_tensors, producers
 from bmcompiler.frontends.onnx.inputs import input_type, shapes_by_name
 from bmcompiler.frontends.onnx.large_tensors import Span
-from bmcompiler.frontends.onnx.model_file import check_model, read_model
+from bmcompiler.frontends.onnx.model_file import check_model, parse_model, read_model
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.padded import padding_notes
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter, run_converter
@@ -43,9 +43,14 @@ _MAX_EXPANDED = 1 << 16
 
 
 def import_model(
-    model: str | os.PathLike[str] | onnx.ModelProto, shapes: Shapes, outputs: Sequence[str] | None, name: str | None
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    shapes: Shapes,
+    outputs: Sequence[str] | None,
+    name: str | None,
 ) -> Module:
     """See `bmcompiler.frontends.onnx.import_onnx`."""
+    if isinstance(model, bytes):
+        model = parse_model(model, "the network")
     if isinstance(model, onnx.ModelProto):
         return _located(model, None, name or model.graph.name or "net", shapes, outputs)
     path = Path(model)

@@ -28,18 +28,23 @@ def read_model(path: str | os.PathLike[str]) -> tuple[onnx.ModelProto, Mapping[i
         data, spans = split_file(file)
     except OSError as error:
         raise FileFormatError(f"cannot be read: {error.strerror}", file=path) from None
+    return parse_model(data, path), spans
+
+
+def parse_model(data: bytes, file: object) -> onnx.ModelProto:
+    """A model of its bytes. Raises FileFormatError, which names `file`, when they are none."""
     if not data:
-        raise FileFormatError("is empty", file=path)
+        raise FileFormatError("is empty", file=file)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
     except (DecodeError, UnicodeDecodeError):
         raise FileFormatError(
             "is not an ONNX model (protobuf data is damaged or of another kind)",
-            file=path,
+            file=file,
             remedy="check that the file was copied completely, and that it is a .onnx model",
         ) from None
-    return model, spans
+    return model
 
 
 def check_model(model: onnx.ModelProto) -> dict[str, int]:
