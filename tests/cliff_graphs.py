@@ -254,6 +254,26 @@ def _connected(b: Builder, x: Value, outputs: int) -> Value:
     return b.matmul(x, b.weight(_weights((x.shape[1], outputs), x.shape[1]), "w"))
 
 
+def perceptron(hidden: int, activation: str) -> Make:
+    """Two layers with an activation between them, and a sum: what transformers and mixers do to each token."""
+
+    def make(b: Builder, x: Value) -> Value:
+        width = x.shape[1]
+        inner = b.create(activation, [_connected(b, x, hidden)]).results[0]
+        return b.add(_connected(b, inner, width), x)
+
+    return make
+
+
+def _factor(b: Builder, x: Value) -> Value:
+    return b.mul(x, b.weight(np.float32([0.125]), "f"))
+
+
+def _small_maps(b: Builder, x: Value) -> Value:
+    channels = x.shape[1]
+    return b.conv(x, b.weight(_weights((channels, channels, 1, 1), channels), "w"), activation="relu")
+
+
 _IMAGE, _PATCH = (0, 3, 1, 2), (0, 2, 3, 1)
 _TOKENS, _FEW_TOKENS = (1, 197, 768), (1, 21, 128)
 
@@ -371,3 +391,17 @@ GRAPHS: dict[str, Graph] = {
     ),
     "mean of 40 x 40 pixels": Graph(lambda b, x: b.avg_pool(x, kernel=(40, 40)), (1, 128, 40, 40), (1, 6, 40, 40)),
 }  # fmt: skip
+
+ROWS: dict[str, Graph] = {
+    "product of 384 tokens": Graph(partial(_connected, outputs=768), (384, 768), (5, 90)),
+    "product of 3072 short rows": Graph(partial(_connected, outputs=8), (3072, 16), (7, 16)),
+    "product of rows that are maps": Graph(
+        lambda b, x: _connected(b, b.reshape(x, shape=(x.shape[0], 16 * 7 * 7)), 100), (64, 16, 7, 7), (2, 16, 7, 7)
+    ),
+    "perceptron of tokens": Graph(perceptron(256, "tanh"), (1024, 64), (6, 20)),
+    "sigmoid of boxes": Graph(lambda b, x: b.sigmoid(x), (3600, 4), (9, 4)),
+    "factor of attention": Graph(_factor, (64, 4, 444), (3, 4, 9)),
+    "sum of tokens": Graph(lambda b, x: b.add(x, b.tanh(x)), (2000, 16), (9, 16)),
+    "convolution of many small maps": Graph(_small_maps, (64, 144, 2, 2), (3, 20, 2, 2)),
+}
+"""Many vectors or small maps, each of which was a command of its own on the DV700."""

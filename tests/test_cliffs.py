@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from cliff_graphs import GRAPHS, Make, Shape, module_of, pixels_of, sliced
+from cliff_graphs import GRAPHS, ROWS, Make, Shape, module_of, pixels_of, sliced
 
 import bmcompiler
 from bmcompiler.analysis.estimate import estimate
@@ -89,6 +89,17 @@ def test_slow_kinds_of_graphs_take_near_the_time_of_their_bytes_or_products(
     make, shape, _ = GRAPHS[name]
     found = _timing(make, shape, chip, precision)
     assert found.cycles <= _MOST * found.bound
+
+
+@pytest.mark.parametrize("precision", ["f16", "int8"])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_share_what_a_command_costs(name: str, precision: str) -> None:
+    make, shape, small = ROWS[name]
+    found = _timing(make, shape, "dv700", precision)
+    assert found.cycles <= 3 * found.bound
+    twice = _timing(make, (2 * shape[0], *shape[1:]), "dv700", precision)
+    assert twice.cycles <= 2 * found.cycles
+    check_op(lambda b, x: make(b, b.relu(x)), [small], target="dv700", quantize=precision, seeds=1)
 
 
 @pytest.mark.parametrize("name, chip, precision", list(_with_twice_the_images()))
@@ -188,7 +199,7 @@ def test_every_slow_layer_of_the_summary_has_a_bound(
 def test_a_bound_counts_weights_not_what_a_chip_packs_them_to() -> None:
     """A factor on the DV700 is a convolution of many packed weights; it is the kernel that makes them many."""
     b = Builder.new("net")
-    x = b.input("x", TensorType((16, 4, 86)))
+    x = b.input("x", TensorType((2, 4, 86)))
     with b.at("factor"):
         y = b.mul(x, b.weight(np.float32([0.5]), "w"))
     result = bmcompiler.compile_module(b.outputs([y], ["y"]), target="dv700", quantize="f16")

@@ -287,9 +287,9 @@ LIMITS = {
         [(1, 8, 2047), (1, 1024, 8), (32768, 2, 2)],
         [(1, 8, 2048), (1, 1025, 8), (32769, 2, 2)],
     ),
-    "fc": Limit(("dv700",), "Rows and results", lambda n, v: product(n, F32, v), [16384], [16385]),
+    "fc": Limit(("dv700",), "Rows and results", lambda n, v: product(n, F32, v), [32768], [32769]),
     "fc results": Limit(
-        ("dv700",), "Rows and results", lambda n, v: n.b.matmul(x(n, 1, 8, dtype=F32), n.f32(8, v)), [16384], [16385]
+        ("dv700",), "Rows and results", lambda n, v: n.b.matmul(x(n, 1, 8, dtype=F32), n.f32(8, v)), [32768], [32769]
     ),
     "depthwise": Limit(("dv700",), "at most 7", lambda n, v: conv(n, F32, v, group=4), [(7, 7)], [(9, 9)]),
     "deconv": Limit(

@@ -13,7 +13,7 @@ import numpy as np
 from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.driver.checks import limits
 from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand
-from bmcompiler.backends.dv.driver.geometry import chain
+from bmcompiler.backends.dv.driver.geometry import Extent, chain
 from bmcompiler.backends.dv.driver.structs import MAX_RUNS, OutputMode
 from bmcompiler.numeric.arrays import Ints, Mask
 
@@ -52,6 +52,8 @@ def _why(index: int, commands: Sequence[Command | None], written: Spans, read: S
         return f"a command {'reads and ' if as_input[readers[0]] else ''}adds the result, from device memory"
     if reader.input_buf != command.output_buf or len(list(_chains(command))) > 1:
         return "the result is a part of what is read"
+    if Extent(reader.w, reader.h, reader.z, reader.c) != list(chain(command))[-1].out:
+        return "the result is read flat"
     return _limit(command, reader)
 
 
@@ -74,8 +76,9 @@ def _chains(command: ConvCommand) -> Iterator[int]:
 
 
 def _input(command: Command) -> tuple[int, int, int]:
-    size = command.input_size if isinstance(command, FcCommand) else command.w * command.h * command.z * command.c
-    return _span(command.input_buf, size)
+    if isinstance(command, FcCommand):
+        return _span(command.input_buf, command.input_size)
+    return _span(command.input_buf, command.samples * command.w * command.h * command.z * command.c)
 
 
 def _addend(command: Command) -> tuple[int, int, int]:
@@ -90,7 +93,8 @@ def _written(command: Command) -> tuple[int, int, int]:
         return _span(command.output_buf, command.output_size)
     if limits(command, CHIP) is not None:
         return _NONE
-    return _span(command.output_buf, sum(link.out.elements for link in chain(command) if link.external))
+    made = sum(link.out.elements for link in chain(command) if link.external)
+    return _span(command.output_buf, command.samples * made)
 
 
 def _span(buf: Buf, elements: int) -> tuple[int, int, int]:

@@ -119,7 +119,7 @@ def _conv(command: ConvCommand, why: str) -> Iterator[str]:
     facts.append(f"out {_buf(command.output_buf)}")
     facts += [f"add {_buf(command.eltwise_buf)}"] if command.output_mode == OutputMode.ADD else []
     facts += [f"depth {command.z}"] if command.z != 1 else []
-    facts += [f"circular offset {command.input_circular_offset}"] if command.input_circular_offset else []
+    facts += [f"{command.samples} samples"] if command.samples > 1 else []
     facts += [f"8-bit input by table {_buf(command.u8_table)}, bgr {command.to_bgr}"] if command.u8_table.mem else []
     sound = not any(strides_are_zero(run, True) for run in command.runs)
     if command.is_multi_run and sound:

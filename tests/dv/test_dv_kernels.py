@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from dv_nets import Build, lowered, net, random_inputs, run_on_device, weights
 
+from bmcompiler.backends.dv.arithmetic.accumulate import inner_product
+from bmcompiler.backends.dv.driver.structs import MOST_SAMPLES
+from bmcompiler.backends.dv.formats.packing_sizes import conv_size
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
@@ -101,6 +104,42 @@ def test_nets_of_two_ops_run_on_the_device(name: str, precision: str) -> None:
     module = lowered(net(surrounded, shape), precision)
     made = TARGET.compile([module], 2)
     assert {row.where for row in made.rows} == {"dv700"}, [row.reason for row in made.rows]
+    run_on_device(module, made, random_inputs(module))
+
+
+@pytest.mark.parametrize("rows, commands", [(1, 1), (2, 1), (MOST_SAMPLES, 1), (MOST_SAMPLES + 1, 2)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_rows_of_a_product_share_commands(rows: int, commands: int, transposed: bool) -> None:
+    """As many as the field for samples holds; the numbers are those of an FC command per row."""
+
+    def build(b: Builder, x: Value) -> Value:
+        shape = (3, 11) if transposed else (11, 3)
+        return b.matmul(x, weights(b, *shape), weights(b, 3), transpose_right=transposed, activation="relu")
+
+    module = net(build, (rows, 11))
+    inputs = random_inputs(module)
+    made = TARGET.compile([module], 2)
+    assert made.totals["commands"] == commands and {row.where for row in made.rows} == {"dv700"}
+    assert sum(row.weights for row in made.rows) == commands * conv_size(11, 1, 1, 3, False)
+    (found,) = run_on_device(module, made, inputs).values()
+    right, bias = (module.weights[value.op.attributes["key"]] for value in module.main.ops[-2].operands[1:])
+    table = (right if transposed else right.T).astype(np.float16)
+    for row in (0, rows // 2, rows - 1):
+        sums = inner_product(inputs["x0"][row].astype(np.float16), table, bias.astype(np.float16))
+        np.testing.assert_array_equal(found[row], np.maximum(sums.astype(np.float16), 0))
+
+
+def test_products_go_on_with_what_follows() -> None:
+    """Two layers, their activations and a sum: one command, the middle stays in the unified buffer."""
+
+    def build(b: Builder, x: Value) -> Value:
+        hidden = b.leaky_relu(b.matmul(x, weights(b, 40, 24), weights(b, 24)), slope=0.1)
+        return b.add(b.matmul(hidden, weights(b, 24, 40), weights(b, 40)), x)
+
+    module = lowered(net(build, (50, 40)))
+    made = TARGET.compile([module], 2)
+    assert [row.kind for row in made.rows] == ["matmul+leaky_relu", "matmul+add"]
+    assert made.totals["commands"] == 1 and not made.rows[0].stored
     run_on_device(module, made, random_inputs(module))
 
 

@@ -87,12 +87,23 @@ def test_tiles_read_weights_and_shared_columns_again() -> None:
     assert found.source == 2 * (56 + 2 * 2) * 56 * 256
 
 
+@pytest.mark.parametrize("size, tiles", [(28, 1), (56, 3)])
+def test_samples_of_one_tile_read_weights_once(size: int, tiles: int) -> None:
+    run = Run(m=64, conv_enable=1, **THREE)
+    (one,), (five,) = (
+        conv_costs(ConvCommand(size, size, 256, (run,), input_circular_offset=count), PROFILE) for count in (0, 5)
+    )
+    assert one.weights == tiles * (144 * 64 * 32 + 128)
+    assert five.weights == (one.weights if tiles == 1 else 5 * one.weights)
+    assert (five.source, five.written, five.macs) == (5 * one.source, 5 * one.written, 5 * one.macs)
+
+
 def test_slow_memory_decides() -> None:
     slow = TimingProfile(ddr_rate=TimingProfile.clock_hz / 2, command_start=10, run_start=20)
     (found,) = cost(10, 12, 70, CONV, profile=slow)
     assert found.cycles == 2 * (found.weights + found.source + found.written) + 30
     fc = fc_cost(FcCommand(100, 20), slow)
-    assert fc.cycles == 2 * (100 * 20 * 2 + 48 + 200 + 40) + 30
+    assert fc.cycles == 2 * (2 * 20 * 144 + 48 + 200 + 40) + 30
     assert fc_cost(FcCommand(100, 20), FREE).cycles == 3 * 2 + 2
 
 
@@ -107,7 +118,7 @@ SHAPE = (2, 16, 12, 10)
 
 
 def block(b: Builder, x: Value) -> tuple[Value, Value]:
-    """A chain that ends with an addition, an op on the host, an FC command."""
+    """A chain that ends with an addition, an op on the host, a matrix product."""
     y = b.conv(x, weights(b, 8, 16, 3, 3), pads=(1, 1, 1, 1), activation="relu")
     z = b.add(b.conv(y, weights(b, 16, 8, 1, 1)), x)
     on_host = b.softmax(z, axis=1)
@@ -128,7 +139,7 @@ def test_numbers_of_a_program_add_up() -> None:
     assert sum(row.loaded for row in compiled.rows) == timing.loaded + timing.weights
     assert timing.bound <= timing.cycles and timing.cpu_records == 1
     size = 2 * int(np.prod(SHAPE))
-    # The input, which is added, too; the sum, which the host reads; the result of the FC command.
+    # The input, which is added, too; the sum, which the host reads; the result of the product.
     assert timing.features == 3 * size + 2 * 2 * 3
     assert timing.compulsory == compiled.totals["weight memory"] + 2 * size + 2 * 2 * 3
     text = " ".join(timing.assumptions)

@@ -26,7 +26,6 @@ HARMLESS: dict[str, str] = {
     "backends.bm1880.kernels.layout:2ac9f587aeb7": "4096 rows of 16 bytes fill a lane, which has to hold results, too",
     "backends.bm1880.kernels.mac_shift:f0990a19b92e": "32767 is no multiple of 128",
     "backends.dv.kernels.concat:c0051697115a": "operands of a concat have as many dimensions as each other",
-    "backends.dv.kernels.fc:45e6c1d45178": "of two forms of one size that give the same numbers either may be taken",
     "backends.dv.kernels.maps:22c11e02fd35": "what is not said to keep its bits is marked unrounded, as a maximum is",
     "backends.lanes.kernels.channel_constants:f91a33c3f3d8": "runs without gaps: either way loads the same bytes",
     "backends.lanes.kernels.moves.slots:09dd322a2518": "the largest size is odd, four slots times a width are not",

@@ -7,13 +7,14 @@ Values are float32 between the stages and rounded to fp16 once, at the end.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator, convolve, convolve_depthwise, insert_zeros
 from bmcompiler.backends.dv.arithmetic.stages import activate, average_pool, lrn, max_pool, to_half, upsample
-from bmcompiler.backends.dv.driver.commands import ONE, Run
+from bmcompiler.backends.dv.driver.commands import NO_PADS, ONE, Run
 from bmcompiler.backends.dv.driver.structs import Pool
 from bmcompiler.numeric.arrays import Array, Halves
 
@@ -44,6 +45,18 @@ def before_add(run: Run, x: Floats, weights: RunWeights | None, accumulator: Acc
     if run.pool_enable == Pool.AVERAGE:
         return average_pool(wide, run.pool_size, run.pool_stride, run.pool_pad, run.pool_avg_param)
     return upsample(wide) if run.pool_enable == Pool.UPSAMPLE else wide
+
+
+def as_pixels(maps: Array, runs: Iterable[Run]) -> Array:
+    """Maps [n][w][h][c]; those of one pixel as the pixels of one map, where no run looks at other pixels."""
+    alone = maps.shape[1:3] == (1, 1) and all(has_no_window(run) for run in runs)
+    return maps.reshape(1, len(maps), 1, -1) if alone else maps
+
+
+def has_no_window(run: Run) -> bool:
+    """Each pixel of the result is made of the same pixel of what is read."""
+    plain = run.kernel == run.conv_stride == run.dilation == ONE and run.conv_pad == NO_PADS
+    return not run.pool_enable and (plain or not run.has_conv)
 
 
 def run_values(

@@ -222,6 +222,11 @@ class ConvCommand:
         """The driver calls a command multi-run when its topo is not 1."""
         return self.topo != 1
 
+    @property
+    def samples(self) -> int:
+        """Consecutive inputs that the command is run on (dv.md 1.6)."""
+        return max(1, self.input_circular_offset)
+
     def writes_external(self, index: int) -> bool:
         """Run `index` writes external memory, not the unified buffer."""
         return bool(self.topo >> index & 1)

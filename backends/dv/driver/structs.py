@@ -31,6 +31,8 @@ MAX_RUNS = 32
 
 MAX_INPUT_WIDTH, MAX_INPUT_HEIGHT, MAX_INPUT_CHANNELS = 2047, 1024, 32768
 """Limits of the vendor's converter; the driver does not check them (dv.md 4.1)."""
+MOST_SAMPLES = 0x7FFF
+"""Of one command: the top bit of the field means something else (dv.md 1.6)."""
 
 
 class ConvEnable(IntFlag):

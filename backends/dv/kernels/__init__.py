@@ -5,14 +5,14 @@ from typing import Any
 from bmcompiler.backends.dv.kernels.base import DvKernel
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
 from bmcompiler.backends.dv.kernels.deconv import DeconvKernel
-from bmcompiler.backends.dv.kernels.fc import FcKernel
 from bmcompiler.backends.dv.kernels.maps import AddKernel, AvgPoolKernel, ConvKernel, MaxPoolKernel
+from bmcompiler.backends.dv.kernels.matmul import MatmulKernel
 from bmcompiler.backends.dv.kernels.pointwise import ActivationKernel, NegKernel, PreluKernel, ScaleKernel
 from bmcompiler.backends.dv.kernels.windows import LrnKernel, PadKernel, UpsampleKernel
 
 KINDS: tuple[type[DvKernel[Any]], ...] = (
     ConvKernel,
-    FcKernel,
+    MatmulKernel,
     MaxPoolKernel,
     AvgPoolKernel,
     AddKernel,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, run_values
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, as_pixels, run_values
 from bmcompiler.backends.dv.arithmetic.stages import to_half
 from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.driver.checks import limits
@@ -121,11 +121,12 @@ class RunKernel(DvKernel[OpT]):
         inside = next((value for value in op.operands if is_unrounded(value.op)), None)
         parts = self.parts(op) if inside is None else [self._stage(op, inside)]
         weights = [None if part.filters is None else part.filters.of(given) for part in parts]
-        addends = [None if part.addend is None else _samples(to_half(given[part.addend])) for part in parts]
-        x = _samples(to_half(arrays[0]) if inside is None else given[inside])
+        runs = [part.run for part in parts]
+        addends = [None if part.addend is None else _samples(to_half(given[part.addend]), runs) for part in parts]
+        x = _samples(to_half(arrays[0]) if inside is None else given[inside], runs)
         shape = op.results[0].shape
         out = np.empty(as_map(shape), np.float32)
-        for index, result_map in enumerate(_samples(out)):
+        for index, result_map in enumerate(_samples(out, runs)):
             values = x[index]
             for number, (part, used, added) in enumerate(zip(parts, weights, addends), 1):
                 values = run_values(part.run, values, used, None if added is None else added[index])
@@ -152,9 +153,9 @@ class RunKernel(DvKernel[OpT]):
         return all(e.w <= MAX_INPUT_WIDTH and e.h <= MAX_INPUT_HEIGHT and e.c <= MAX_INPUT_CHANNELS for e in sizes)
 
 
-def _samples(array: Array) -> Array:
-    """The [n][w][h][c] view of an array."""
-    return array.reshape(as_map(array.shape)).transpose(0, 3, 2, 1)
+def _samples(array: Array, runs: Sequence[Run]) -> Array:
+    """The [n][w][h][c] view of an array that the runs read, add or make."""
+    return as_pixels(array.reshape(as_map(array.shape)).transpose(0, 3, 2, 1), runs)
 
 
 def as_map(shape: tuple[int, ...]) -> tuple[int, int, int, int]:

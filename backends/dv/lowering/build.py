@@ -11,14 +11,15 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand, Run
+import numpy as np
+
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Run
 from bmcompiler.backends.dv.driver.geometry import Extent
-from bmcompiler.backends.dv.formats.packing_sizes import fc_size
+from bmcompiler.backends.dv.formats.layout import nchw_to_whc8
 from bmcompiler.backends.dv.lowering.parts import Part, packed, stored
 from bmcompiler.codegen.build import BaseBuild
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan, root_of
-from bmcompiler.codegen.schedule import Moved
 from bmcompiler.ir import Value
 
 COEFFICIENTS, MAPS = 1, 2
@@ -78,22 +79,34 @@ class DvBuild(BaseBuild):
         """A place among the coefficients."""
         return Buf(COEFFICIENTS, offset)
 
-    def map(self, key: Hashable, sample: int) -> Buf:
-        """A sample of a map."""
+    def place(self, key: Hashable) -> MapPlace:
+        """Where a map lies; a view is what it is a view of."""
         place = self.places.get(key)
         if place is None and isinstance(key, Value):
             place = self.places[root_of(key)]
         assert place is not None, "the plan has a place for each map"
+        return place
+
+    def map(self, key: Hashable, sample: int) -> Buf:
+        """A sample of a map."""
+        place = self.place(key)
         return Buf(MAPS, place.offset + sample * place.stride)
 
-    def weighted(self, part: Part) -> Run:
-        """The run with its weights among the coefficients."""
+    def weighted(self, part: Part, flat: Extent | None) -> Run:
+        """The run with its weights among the coefficients.
+
+        Args:
+            flat: the map that the run reads as a vector of channels, whose order is then that of the map.
+        """
         filters = part.filters
         if filters is None:
             return part.run
         weights = filters.halves(*map(self.coefficients.array, filters.values))
+        if flat is not None:
+            order = nchw_to_whc8(np.arange(flat.elements).reshape(1, flat.c, flat.h, flat.w))[0]
+            weights = weights._replace(weights=weights.weights[:, order])
         run = stored(part.run, weights)
-        layout = f"{filters.layout}, format {run.weight_fmt:d}, kernel {run.kernel}"
+        layout = f"{filters.layout}, format {run.weight_fmt:d}, kernel {run.kernel}, of {flat}"
         if filters.values:
             first, *more = filters.values
             offset = self.coefficients.place(first, layout, lambda *_: packed(run, weights), *more)
@@ -104,15 +117,6 @@ class DvBuild(BaseBuild):
     def conv(self, command: ConvCommand) -> None:
         """A command whose buffers have their places."""
         self._add(command.encode(), len(command.runs))
-
-    def fc(self, command: FcCommand, read: Value, written: Value) -> Moved:
-        """One command per sample."""
-        samples = samples_of(written)
-        for sample in range(samples):
-            source, target = self.map(read, sample), self.map(written, sample)
-            self._add(replace(command, input_buf=source, output_buf=target).encode(), 1)
-        weights = samples * fc_size(command.input_size, command.output_size, command.is_quantized)
-        return Moved(map_bytes(read) + weights, map_bytes(written), weights, samples)
 
     def host(self) -> None:
         """Count a call of the host."""

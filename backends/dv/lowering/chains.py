@@ -128,6 +128,9 @@ def command_plans(units: Sequence[Unit], readers: Readers, hosts: Hosts) -> list
 def _longer(plan: CommandPlan, node: Node) -> CommandPlan | None:
     """The chain with one more run; None where the limits do not allow that, which the last run so far then notes."""
     (chain,) = plan.chains
+    if chain[-1].after != node.before:
+        chain[-1].notes.append(f"to device memory: {node.name} reads its result flat")
+        return None
     found = CommandPlan([[*chain, node]])
     reason = why_no_command(found)
     if reason:

@@ -4,7 +4,8 @@ Tensors of device subnets are f32 values of host memory (element `cpu_address`, 
 device memory (byte `address`); the runtime converts inputs before and outputs after the commands. Inputs and outputs of
 the net and host subnets are in host memory only.
 
-Commands of a group of runs with their places in memory, one per sample, and what the summary says of each run.
+Commands of a group of runs with their places in memory, and what the summary says of each run. One command takes all
+samples whose maps lie one after the other.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass, field, replace
 
 from bmcompiler.backends.dv.chip import CHIP
 from bmcompiler.backends.dv.driver.commands import NULL
-from bmcompiler.backends.dv.driver.geometry import weight_bytes
+from bmcompiler.backends.dv.driver.geometry import Extent, weight_bytes
+from bmcompiler.backends.dv.driver.structs import MOST_SAMPLES
 from bmcompiler.backends.dv.driver.unified_buffer import chain_need, tile_run
 from bmcompiler.backends.dv.kernels.concat import ConcatKernel
-from bmcompiler.backends.dv.lowering.build import DvBuild
+from bmcompiler.backends.dv.lowering.build import DvBuild, map_bytes
 from bmcompiler.backends.dv.lowering.chains import CommandPlan
 from bmcompiler.backends.dv.lowering.joining import Node
 from bmcompiler.backends.dv.lowering.plan import plan_device
@@ -56,41 +58,43 @@ def emit_command(group: CommandPlan, build: DvBuild, where: str) -> Emitted:
     runs = []
     for node in nodes:
         try:
-            runs.append(build.weighted(node.part))
+            runs.append(build.weighted(node.part, _read_flat(node, build)))
         except BMError as error:
             raise error.located(layer=node.name, kind=node.kind) from None
     command = replace(group.command(), runs=tuple(runs))
     emitted = Emitted()
-    addend = nodes[-1].part.addend
-    for sample in range(nodes[0].samples):
+    addend, samples = nodes[-1].part.addend, nodes[0].samples
+    starts = range(0, samples, _most_samples(group, build))
+    for sample in starts:
         first = build.records
+        count = min(starts.step, samples - sample)
         placed = replace(
             command,
             input_buf=build.map(group.source, sample),
             output_buf=build.map(group.results()[0], sample),
             eltwise_buf=NULL if addend is None else build.map(addend, sample),
+            input_circular_offset=count if count > 1 else 0,
         )
         build.conv(placed)
         emitted.spans += [LayerSpan(node.name, node.kind, first + index, 1) for index, node in enumerate(nodes)]
     for index, (node, run) in enumerate(zip(nodes, command.runs)):
         external = command.writes_external(index)
         weights = weight_bytes(run, node.before.c)
-        loaded = weights + (node.before.bytes if index == 0 else 0)
-        added = 0 if node.part.addend is None else 2 * node.part.addend.type.size // node.samples
-        loaded += added
+        added = 0 if node.part.addend is None else map_bytes(node.part.addend)
+        source = samples * node.before.bytes
         row = LayerRow(
             node.name,
             node.kind,
             where,
             node.ops[-1].results[0].shape,
-            loaded=node.samples * loaded,
-            stored=node.samples * node.after.bytes if external else 0,
-            weights=node.samples * weights,
-            commands=node.samples if index == 0 else 0,
-            tiles=node.samples * (1 if command.is_multi_run else tile_run(node.before, run, CHIP.ub_size).tiles),
+            loaded=len(starts) * weights + (source if index == 0 else 0) + added,
+            stored=samples * node.after.bytes if external else 0,
+            weights=len(starts) * weights,
+            commands=len(starts) if index == 0 else 0,
+            tiles=samples * (1 if command.is_multi_run else tile_run(node.before, run, CHIP.ub_size).tiles),
             macs=sum(op.macs() for op in node.ops),
-            inputs=node.samples * (node.before.bytes + added),
-            outputs=node.samples * node.after.bytes,
+            inputs=source + added,
+            outputs=samples * node.after.bytes,
             parameters=min(weights, _parameter_bytes(node)),
             note="; ".join([*_place(group, node, external), *node.notes]),
         )
@@ -98,6 +102,24 @@ def emit_command(group: CommandPlan, build: DvBuild, where: str) -> Emitted:
         needed = row.inputs + row.outputs + row.parameters
         emitted.spans[index] = replace(emitted.spans[index], macs=row.macs, nbytes=needed)
     return emitted
+
+
+def _read_flat(node: Node, build: DvBuild) -> Extent | None:
+    """The map in memory that a run reads as a vector of channels, if it does."""
+    if not isinstance(node.source, Value) or build.extent(node.source) == node.before:
+        return None
+    return build.extent(node.source)
+
+
+def _most_samples(group: CommandPlan, build: DvBuild) -> int:
+    """Samples that a command takes: more than one where all their maps lie one after the other (dv.md 1.6)."""
+    nodes = group.nodes
+    written = sum(chain[-1].after.bytes for chain in group.chains)
+    strides = [(group.source, nodes[0].before.bytes), (group.results()[0], written)]
+    addend = nodes[-1].part.addend
+    if addend is not None:
+        strides.append((addend, map_bytes(addend) // nodes[0].samples))
+    return MOST_SAMPLES if all(build.place(key).stride == stride for key, stride in strides) else 1
 
 
 def _parameter_bytes(node: Node) -> int:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bmcompiler.backends.dv.arithmetic.accumulate import Accumulator
-from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, run_result
+from bmcompiler.backends.dv.arithmetic.run_model import RunWeights, has_no_window, run_result
 from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Run
 from bmcompiler.backends.dv.driver.geometry import (
     Extent,
@@ -107,7 +107,7 @@ class ConvPlan:
             raise UnsupportedError(f"the simulator cannot run {unknown}")
         self._accumulator = accumulator
         self._extent = Extent(command.w, command.h, 1, command.c)
-        self._samples = max(1, command.input_circular_offset)
+        self._samples = command.samples
         count = self._samples * self._extent.elements
         self._inputs = view(memory, "input_buf", command.input_buf, count, np.float16).reshape(self._samples, -1)
         self._steps = self._bind(command, memory)
@@ -150,19 +150,32 @@ class ConvPlan:
         weights = [
             None if step.weights is None else _unpack(step.run, step.channels, step.weights) for step in self._steps
         ]
-        for sample in range(self._samples):
+        for samples in self._together():
             buffer: Halves | None = None
             for step, used in zip(self._steps, weights):
-                if step.from_command or buffer is None:
-                    x = from_whc8(self._inputs[sample], self._extent.w, self._extent.h, self._extent.c)
-                else:
-                    x = buffer
-                addend = None
-                if step.addends is not None:
-                    addend = from_whc8(step.addends[sample], step.added.w, step.added.h, step.added.c)
+                x = _map(self._inputs[samples], self._extent) if step.from_command or buffer is None else buffer
+                addend = None if step.addends is None else _map(step.addends[samples], step.added)
                 buffer = run_result(step.run, x, used, addend, self._accumulator)
-                if step.outputs is not None:
-                    into_whc8(buffer, step.outputs[sample])
+                if step.outputs is None:
+                    continue
+                outputs = step.outputs[samples]
+                if len(outputs) > 1:
+                    outputs[...] = buffer[:, 0]
+                else:
+                    into_whc8(buffer, outputs[0])
+
+    def _together(self) -> Iterator[slice]:
+        """Samples that are computed at a time: all where each is a pixel and no run looks at others, else one."""
+        vectors = self._extent.w == self._extent.h == 1 and all(has_no_window(step.run) for step in self._steps)
+        step = self._samples if vectors else 1
+        return (slice(first, first + step) for first in range(0, self._samples, step))
+
+
+def _map(samples: Halves, extent: Extent) -> Halves:
+    """The [w][h][c] map of one sample, or of several of one pixel each as its columns."""
+    if len(samples) > 1:
+        return samples.reshape(len(samples), 1, extent.c)
+    return from_whc8(samples[0], extent.w, extent.h, extent.c)
 
 
 def _windows_fit(link: Link) -> bool:

@@ -23,7 +23,7 @@ from bmcompiler.backends.dv.driver.geometry import (
 )
 from bmcompiler.backends.dv.driver.structs import OutputMode, Pool
 from bmcompiler.backends.dv.driver.unified_buffer import tile_run
-from bmcompiler.backends.dv.formats.packing_sizes import BLOCK, blocks, fc_size
+from bmcompiler.backends.dv.formats.packing_sizes import BLOCK, blocks, conv_size
 
 _GRANULE = 8  # elements that a run without multiplications reads or writes per cycle: 128 bits (dv.md 4.2)
 
@@ -68,7 +68,8 @@ class TimingProfile:
             f"{self.mac_num} multipliers: {self.units} units, each a block of {BLOCK} weights per cycle",
             f"external memory {self.bus_bytes_per_cycle:g} bytes per cycle, while the run computes",
             f"runs without multiplications take {_GRANULE} elements per cycle",
-            "weights are read once per tile, columns that two tiles need by both, the input of a command once",
+            "weights are read once per tile, for all samples of a command where a map is one tile",
+            "columns that two tiles need are read by both, the input of a command once",
             f"start-up {self.command_start} cycles per command, {self.run_start} per run",
             "host functions and conversions between host and device memory take no time",
         )
@@ -96,10 +97,10 @@ class RunCost:
 def conv_costs(command: ConvCommand, profile: TimingProfile) -> list[RunCost]:
     """Of every run of a command; the first one pays for its start, and for the input of all."""
     found = []
-    samples = max(1, command.input_circular_offset)
+    samples = command.samples
     for index, link in enumerate(chain(command)):
         tiles = 1 if command.is_multi_run else max(1, tile_run(link.source, link.run, CHIP.ub_size).tiles)
-        weights = tiles * weight_bytes(link.run, link.source.c)
+        weights = (samples * tiles if tiles > 1 else 1) * weight_bytes(link.run, link.source.c)
         source = samples * _strips(link, tiles) if index == 0 else 0
         adds = command.output_mode == OutputMode.ADD and link.external
         added = after_conv(link.source, link.run) if link.run.pool_enable == Pool.MAX else link.out
@@ -114,9 +115,9 @@ def conv_costs(command: ConvCommand, profile: TimingProfile) -> list[RunCost]:
 
 
 def fc_cost(command: FcCommand, profile: TimingProfile) -> RunCost:
-    """Of an FC command, which CONV runs as a 1x1 convolution of one pixel."""
+    """Of an FC command, which CONV runs as a 1x1 convolution of one pixel, its weights packed for that (dv.md 1.5)."""
     inputs, outputs = command.input_size, command.output_size
-    weights = fc_size(inputs, outputs, command.is_quantized)
+    weights = conv_size(inputs, 1, 1, outputs, command.is_quantized)
     compute = ceil(outputs / profile.units) * blocks(inputs, 1)
     moved = ceil((weights + 2 * inputs + 2 * outputs) / profile.bus_bytes_per_cycle)
     cycles = max(compute, moved) + profile.command_start + profile.run_start
