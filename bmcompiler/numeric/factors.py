@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmcompiler.numeric import arith, fp32
+from bmcompiler.numeric import arith
 from bmcompiler.numeric.arrays import Array, Doubles, Int16s, Int32s
 
 CHANNEL = "channel"
@@ -24,14 +24,12 @@ OFFSETS |= {dtype: OFFSETS["i8"] for dtype in ("i16", "i32")}
 """The least and the largest number that is added behind a factor, by the result's type, whose sign it shares
 (bm1684x-cube.md 9: 16 bits, sign opd2_sign)."""
 _BITS = 31
-_ORDINARY = 2.0**-100
-"""The last bit of such a number is a normal number, too."""
 
 
 def apart(factors: Array | float) -> Int32s:
     """(multiplier, shift) of each of some positive factors, (N, 2).
 
-    Raises ValueError for a factor that is not finite, is negative, or is 2**31 or more.
+    Raises ValueError for a factor that is not finite, is negative, or is `MOST_MULTIPLIER` or more.
     """
     reals = np.atleast_1d(np.asarray(factors, np.float64))
     if not (np.isfinite(reals).all() and (reals >= 0).all() and (reals < MOST_MULTIPLIER).all()):
@@ -76,12 +74,8 @@ def requantize_real(x: Array, factor: Array, offset: Array, dtype: str) -> Array
         x: integers of at most 32 bits. factor, offset: finite f32 that broadcast against it. dtype: i8, u8 or i16.
     """
     real = x.astype(np.float32)
-    if (np.abs(factor) >= _ORDINARY).all() and (np.abs(offset[offset != 0]) >= _ORDINARY).all():
-        # neither products with integers nor sums with these, which are 0 or at least their last bit, are denormal
-        real *= factor
-        real += offset
-    else:
-        real = np.asarray(fp32.add(fp32.multiply(real, factor), offset))
+    real *= factor
+    real += offset  # denormals that the chip takes for zeros are less than the half that decides
     limits = np.iinfo(arith.NUMPY_DTYPES[dtype])
     np.clip(real, limits.min, limits.max, out=real)
     return np.rint(real, out=real).astype(limits.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nets import Net
 from test_quantize import Refusing, feed, quantize, real_outputs, samples
@@ -128,6 +128,7 @@ def test_the_second_term_by_hand() -> None:
 
 
 @given(most=st.floats(0, 1e3), threshold=st.floats(1e-3, 1e3))
+@example(most=1.0, threshold=8.0)
 def test_the_second_result_is_as_fine_as_its_range_allows(most: float, threshold: float) -> None:
     bits = finer_bits(most, threshold)
     assert 0 <= bits <= 6

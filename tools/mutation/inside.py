@@ -3,6 +3,7 @@
 MUTATION_RECORD=1         every target module tells what is reached; records are written, one per test file
 MUTATION_PLACE=mod:digest that module has that fault; MUTATION_TESTS names a file with the ids of tests to run, in
                           order; MUTATION_RESULT a file for what came of it
+MUTATION_ALIKE=file       the file is told which faults' expressions never have another value (mutation.alike)
 MUTATION_SERVE=in,out     pipes of questions and answers (mutation.loaded)
 """
 
@@ -13,33 +14,26 @@ import gc
 import json
 import os
 import resource
-import signal
 import time
 from collections.abc import Generator
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
 from mutation import loading, reach
+from mutation.alike import Watcher
 from mutation.faults import broken
+from mutation.limited import Limited
 from mutation.loaded import MEMORY, Teller, serve
 from mutation.probes import PROBE, probed
 from mutation.targets import every_module
 
-LONGEST = 5.0
-"""Seconds of processor time after which a test is not recorded: of what one fault is asked it would take too much."""
 
-
-def _too_long(number: int, frame: FrameType | None) -> None:
-    pytest.skip("takes too long")  # which hypothesis lets through, as it does no failure
-
-
-class Recorder:
+class Recorder(Limited):
     """Notes what each test reaches."""
 
     def __init__(self) -> None:
-        signal.signal(signal.SIGPROF, _too_long)
+        super().__init__()
         self.names: list[tuple[str, str]] = []
         self.numbers: dict[str, int] = {}
         self.reached: set[int] = set()
@@ -70,13 +64,6 @@ class Recorder:
             self.files.setdefault(file, {})[item.nodeid] = (time.process_time() - start, names)
         if nextitem is None or nextitem.path != item.path:
             reach.write(item.path, self.files.pop(item.nodeid.partition("::")[0], {}))
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_pyfunc_call(self) -> Generator[None, None, None]:
-        """Only the test itself is broken off: what it is given, others may be given, too."""
-        signal.setitimer(signal.ITIMER_PROF, LONGEST)
-        yield
-        signal.setitimer(signal.ITIMER_PROF, 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed = self.failed or not report.passed
@@ -142,6 +129,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before conftest.py imports anything of ours."""
     if os.environ.get("MUTATION_RECORD"):
         early_config.pluginmanager.register(Recorder())
+    elif file := os.environ.get("MUTATION_ALIKE"):
+        early_config.pluginmanager.register(Watcher(file))
     elif pipes := os.environ.get("MUTATION_SERVE"):
         early_config.pluginmanager.register(Server(pipes))
     elif place := os.environ.get("MUTATION_PLACE"):
