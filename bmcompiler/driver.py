@@ -138,6 +138,11 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
     compiled.model.producer = producer(options, precision)
+    pictures = options.preprocess or options.images
+    if pictures is not None:
+        from bmcompiler.inputs.preprocessing import note
+
+        note(compiled.model, pictures)
     return Result(
         compiled.model,
         modules[0],

@@ -73,10 +73,9 @@ class Progress(Protocol):
 _FREE = "the chip's own"
 
 
-@documented
-@dataclass(frozen=True)
-class ImageOptions:
-    """How image files become input values: value = (pixel - mean) * scale per channel, pixels 0..255.
+@dataclass(frozen=True, kw_only=True)
+class Preprocessing:
+    """How pictures become input values: value = (pixel - mean) * scale per channel, pixels 0..255.
 
     The picture is scaled to `resize` (the input's size by default), then the middle of the input's size is cut out:
     `resize=(256, 256), keep_aspect=True` on a 224x224 input is the usual preparation of classification nets. Scaling
@@ -84,7 +83,6 @@ class ImageOptions:
     `letterbox=114, scale=1 / 255` is that of detectors; it is scaled as OpenCV does (`inputs.placing`).
     """
 
-    path: Path_ = field(metadata={"told": Told("Image file, or folder searched with its subfolders, in name order.")})
     mean: Numbers = told(0.0, "Subtracted from pixels; a number, or one per channel.", metavar="M|M,M,M", unset="0")
     scale: Numbers | None = told(None, "Factor after that, likewise.", metavar="S|S,S,S", unset="1")
     std: Numbers | None = told(None, "Divisor in place of {scale}, likewise.", metavar="S|S,S,S")
@@ -123,7 +121,9 @@ class ImageOptions:
     )
 
     def __post_init__(self) -> None:
-        for each in all_told(ImageOptions):
+        if not self.resize:
+            object.__setattr__(self, "resize", None)
+        for each in all_told(type(self)):
             each.check(getattr(self, each.name))
         if self.scale is not None and self.std is not None:
             raise UsageError("scale and std say the same thing", remedy="give one of them: scale = 1 / std")
@@ -146,6 +146,14 @@ class ImageOptions:
         if not found or not all(n in range(256) for n in found):
             shown = ",".join(f"{n:g}" for n in found)
             raise UsageError(f"{spelled('letterbox')} must be a pixel, whole numbers from 0 to 255, got {shown}")
+
+
+@documented
+@dataclass(frozen=True)
+class ImageOptions(Preprocessing):
+    """Image files, and how they become input values (`Preprocessing`)."""
+
+    path: Path_ = field(metadata={"told": Told("Image file, or folder searched with its subfolders, in name order.")})
 
 
 def numbers_of(numbers: Numbers) -> list[float]:
@@ -176,6 +184,11 @@ class ModuleOptions:
         python="Or arrays by input name, samples on axis 0; one array for a net with one input.",
     )
     images: ImageOptions | None = told(None, "Images as samples, in place of {data}.")
+    preprocess: Preprocessing | None = told(
+        None,
+        "How pictures become the input, as the network was trained; the model file says it.",
+        unset="that of images",
+    )
     limit: int | None = told(
         None, "Only the first N samples, in the order of the file or of file names.", metavar="N", least=1, unset="all"
     )

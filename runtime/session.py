@@ -21,6 +21,7 @@ from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.arith import dequantize, quantize_real
 from bmcompiler.numeric.arrays import Array, Floats, Ints
 from bmcompiler.runtime.devices import LoadedProgram, open_device
+from bmcompiler.runtime.pictures import TakesPictures
 
 _QUANTIZED = {"int8": "i8", "uint8": "u8"}
 _SCALED = {**_QUANTIZED, "int16": "i16", "uint16": "u16"}
@@ -28,7 +29,7 @@ _DTYPES = ("float32", "float16", "bfloat16", "int32", "int16", "uint16", "int8",
 _Inputs = Mapping[str, ArrayLike | Samples] | ArrayLike
 
 
-class Session:
+class Session(TakesPictures):
     """A net of a compiled model on a device.
 
         session = Session("lenet.bmodel")
@@ -88,6 +89,7 @@ class Session:
         if name is not None and name not in self._owners:
             raise RuntimeUseError(f"the model has no net '{name}'", remedy=f"choose one of: {', '.join(self.nets)}")
         wanted = self.nets[0] if name is None else name
+        self._net = wanted
         self._programs = [one for one, owner in zip(self._loaded, self._owners) if owner == wanted]
         for program in self._programs:
             for info in (*program.inputs, *program.outputs):
@@ -134,6 +136,11 @@ class Session:
     def outputs(self) -> tuple[TensorInfo, ...]:
         """Outputs (name, shape, dtype, threshold) of the first program."""
         return self._programs[0].outputs
+
+    @property
+    def pictures(self) -> str:
+        """What the net says of pictures, as its file has it; `preprocessing` reads it."""
+        return next(each.pictures for each in self.model.stages() if each.net == self._net)
 
     def __repr__(self) -> str:
         sides = [

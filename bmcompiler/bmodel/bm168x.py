@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from bmcompiler.bmodel.bm168x_streams import count
+from bmcompiler.bmodel.layers import pictures_in, with_pictures
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
@@ -224,6 +225,10 @@ class Bm168xModel(BModel):
     def stages(self) -> tuple[Stage, ...]:
         return tuple(_summary(self.chip, net, index, stage) for index, (net, stage) in enumerate(self.all_stages()))
 
+    def note_pictures(self, text: str) -> None:
+        for _, stage in self.all_stages():
+            stage.layers = with_pictures(stage.layers.decode(), text).encode()
+
     def check(self, file: StrPath | None = None) -> None:
         """Every number that a reader or the runtime relies on.
 
@@ -321,6 +326,7 @@ def _summary(chip: str, net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage
         dynamic,
         stage.io_size,
         mode_name(net.address_mode),
+        pictures_in(stage.layers.decode(errors="replace")),
     )
 
 

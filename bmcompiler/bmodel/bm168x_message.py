@@ -47,7 +47,7 @@ _TENSOR = {
     "cpu_address": "cpu_addr",
     "pad_h": "pad_h",
 }
-_LAYERS = b'[["'  # how a list of layers of this compiler begins (bmcompiler.bmodel.layers)
+_LAYERS = (b'[["', b"[]\n{")  # how notes of this compiler begin (bmcompiler.bmodel.layers)
 
 
 @cache
@@ -118,7 +118,7 @@ class _Decoder:
             source=stage,
         )
         self._coefficients(where, stage, result)
-        if bytes(stage.get("tensor_loc", b"")[: len(_LAYERS)]) == _LAYERS:
+        if bytes(stage.get("tensor_loc", b"")[:4]).startswith(_LAYERS):
             result.layers = bytes(stage.pop("tensor_loc"))
         return result
 

@@ -1,6 +1,7 @@
-"""Which command records belong to which source layer, and what that needs: a note in model files.
+"""Notes of a program in model files: which command records belong to which source layer, and what that needs.
 
-Timing, traces and listings read it; files of before have no numbers in it.
+Timing, traces and listings read it; files of before have no numbers in it. A second line, if any, says how pictures
+become the input (`bmcompiler.inputs.preprocessing`): a JSON object.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class LayerSpan:
     nbytes: int | None = None
 
 
+_LINE = "\n"
 _ROWS = ((str, str, int, int), (str, str, int, int, int, int))
 
 
@@ -38,12 +40,24 @@ def encode_layers(spans: Iterable[LayerSpan]) -> str:
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")) if rows else ""
 
 
+def with_pictures(notes: str, pictures: str) -> str:
+    """The notes of a program with how pictures become its input."""
+    layers = notes.partition(_LINE)[0]
+    return f"{layers or '[]'}{_LINE}{pictures}" if pictures else layers
+
+
+def pictures_in(notes: str) -> str:
+    """What the notes say of pictures; "" = nothing."""
+    return notes.partition(_LINE)[2]
+
+
 def decode_layers(text: str, records: int) -> list[LayerSpan]:
     """The spans of a program of `records` records, in ascending order.
 
     Raises:
         FileFormatError: not such a list, or spans that overlap or leave the program.
     """
+    text = text.partition(_LINE)[0]
     if not text:
         return []
     try:

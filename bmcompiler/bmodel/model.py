@@ -114,7 +114,8 @@ class Stage:
     `subnets`: one line for each part of a program that changes between device and host; () when there is one part.
     `host_size`: bytes of host memory for what the parts on the host hand to each other. `dynamic`: the device makes the
     commands while it runs. `io_size`: bytes of the io memory of its net. `address_mode`: how files say where inputs and
-    outputs lie; "" where there is one way.
+    outputs lie; "" where there is one way. `pictures`: how they become the input
+    (`inputs.preprocessing`); "" = not said.
     """
 
     net: str
@@ -129,6 +130,7 @@ class Stage:
     dynamic: bool = False
     io_size: int = 0
     address_mode: str = ""
+    pictures: str = ""
 
 
 class BModel(ABC):
@@ -168,6 +170,9 @@ class BModel(ABC):
     @abstractmethod
     def select(self, stage: int) -> BModel:
         """A model with that one program. Raises UsageError when there is none of that number."""
+
+    def note_pictures(self, text: str) -> None:  # noqa: B027 -- kinds of files without a place for it say nothing
+        """Say in each program how pictures become its input (`Stage.pictures`); "" takes it back."""
 
     def static_part(self) -> BModel:
         """The model before what the device makes commands for at run time. Raises UnsupportedError when that is all."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
-from bmcompiler.cli.inputs import FORMULA, one_source
+from bmcompiler.cli.inputs import FORMULA, inputs_of
 from bmcompiler.cli.options import options
 from bmcompiler.cli.workers import worker_options
 
 if TYPE_CHECKING:
     from bmcompiler.evaluation.dataset import Evaluated
-    from bmcompiler.options import ImageOptions, Shapes
+    from bmcompiler.options import Shapes
 
 _EPILOG = f"""
 \b
@@ -33,7 +33,7 @@ sums, makes the score, else it is the mean of the first name.
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
-@options("data", "images", "limit")
+@options("data", "images", "told", "limit")
 @click.option("--labels", metavar="LABELS", help="What is right for each sample.")
 @click.option("--metric", default="top1", show_default=True, help="top1, top5, cosine, decisions, or module:function.")
 @click.option("--output", "chosen", metavar="NAME", default="", help="The output that counts, of several.")
@@ -51,7 +51,8 @@ def cli(
     *,
     model: Path,
     data: Path | None,
-    images: ImageOptions | None,
+    images: Path | None,
+    told: dict[str, Any],
     limit: int | None,
     labels: str | None,
     metric: str,
@@ -75,7 +76,6 @@ def cli(
     from bmcompiler.evaluation.metrics import find_metric
     from bmcompiler.files.kinds import JSON
     from bmcompiler.files.store import check_output, map_file
-    from bmcompiler.inputs import open_inputs
     from bmcompiler.parallel import open_pool
 
     wanted = find_metric(metric)
@@ -93,7 +93,7 @@ def cli(
     names = [info.name for info in session.outputs]
     if chosen and chosen not in names:
         raise UsageError(f"{model} has no output '{chosen}'", remedy=f"choose one of: {', '.join(names)}")
-    inputs = open_inputs(one_source("--data", data, images), limit).bind(session.inputs)
+    inputs = inputs_of(session, "--data", data, images, told, limit)
     truth = None if labels is None else load_labels(labels, inputs.names)
     if truth is not None and limit is not None:
         truth = truth[:limit]

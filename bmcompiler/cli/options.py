@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -13,7 +13,7 @@ import click
 
 from bmcompiler.cli.common import Number, Output
 from bmcompiler.errors import UsageError
-from bmcompiler.options import ImageOptions, Options, as_check
+from bmcompiler.options import ImageOptions, Options, Preprocessing, as_check
 from bmcompiler.spelling import flag, in_shell, spelled
 from bmcompiler.told import Told, all_told
 
@@ -25,12 +25,13 @@ _IMAGES = [replace(each, default=None) for each in all_told(ImageOptions)]
 def options(*names: str, **changes: dict[str, Any]) -> Callable[[F], F]:
     """Give a command these options, in this order; `changes` are what `click.option` takes, and `flags`, by name.
 
-    The command gets them as values that `Options` takes.
+    The command gets them as values that `Options` takes. With "images" it gets an `ImageOptions` or None; with
+    "preprocess" beside that, what is said of pictures without any; with "told" a path, and what is said of pictures.
     """
 
     def decorate(command: F) -> F:
-        added = _with_images(command) if "images" in names else command
-        for name in reversed(names):
+        added = _with_images(command, names) if "images" in names else command
+        for name in reversed([each for each in names if each not in ("preprocess", "told")]):
             for each in reversed(_IMAGES) if name == "images" else [_TOLD[name]]:
                 added = _option(each, dict(changes.get(name, {})))(added)
         return added
@@ -55,14 +56,18 @@ def _option(each: Told, changes: dict[str, Any]) -> Callable[[F], F]:
     return click.option(*flags, name, **given)
 
 
-def _with_images(command: F) -> F:
-    """A command whose options of images come together, as `images`: an `ImageOptions` or None."""
+def _with_images(command: F, names: Sequence[str]) -> F:
+    """A command whose options of images come together."""
 
     @functools.wraps(command)
     def collected(*, images: Path | None, **given: Any) -> Any:
         details = {each.name: given.pop(each.name) for each in _IMAGES[1:]}
         details = {name: value for name, value in details.items() if value is not None}
-        if images is None and details:
+        if "told" in names and (images is not None or not details):
+            return command(images=images, told=details, **given)
+        if "preprocess" in names:
+            given["preprocess"] = Preprocessing(**details) if images is None and details else None
+        elif images is None and details:
             raise UsageError(f"{spelled(next(iter(details)))} is about images, but there is no {spelled('images')}")
         return command(images=None if images is None else ImageOptions(images, **details), **given)
 
@@ -107,9 +112,9 @@ def _numbers(text: str) -> tuple[float, ...]:
         raise click.BadParameter(f"'{text}' is no number and no list of numbers like 104,117,123{hint}") from None
 
 
-def _size(text: str) -> tuple[int, int] | None:
+def _size(text: str) -> tuple[int, ...]:
     if text == "to-input":
-        return None
+        return ()  # said, other than None
     found = re.fullmatch(r"([0-9]{1,6})x([0-9]{1,6})", text)
     if found is None:
         raise click.BadParameter(f"'{text}' is not like 256x256 (height x width), and not to-input")

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
-from bmcompiler.cli.inputs import FORMULA, one_source
+from bmcompiler.cli.inputs import FORMULA, inputs_of
 from bmcompiler.cli.options import options
 from bmcompiler.cli.timing_option import list_parameters
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bmcompiler.analysis.profile import Analysis, Race
     from bmcompiler.files.kinds import Kind
     from bmcompiler.inputs import InputData
-    from bmcompiler.options import ImageOptions
 
 _SHOWN_RACES = 10
 _MOST_CLASSES = 10_000
@@ -31,6 +30,7 @@ _EPILOG = f"""
 \b
 Examples:
   bmnet-run lenet.bmodel --input digits.npz -o scores.npz
+  bmnet-run yolo.bmodel --images photos
   bmnet-run resnet.bmodel --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
   bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
@@ -48,7 +48,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
-@options("images", "limit")
+@options("images", "told", "limit")
 @click.option("-o", "--output", metavar="OUT.npz", type=Output(path_type=Path), help="Where the outputs go.")
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
@@ -75,7 +75,8 @@ def cli(
     *,
     model: Path,
     source: Path | None,
-    images: ImageOptions | None,
+    images: Path | None,
+    told: dict[str, Any],
     limit: int | None,
     output: Path | None,
     raw: bool,
@@ -93,7 +94,6 @@ def cli(
     from bmcompiler.analysis.timing_profile import profile_for
     from bmcompiler.errors import BMError, RuntimeUseError
     from bmcompiler.files.kinds import ARRAYS, JSON
-    from bmcompiler.inputs import open_inputs
 
     session = _session(model, device, net, fast)
     if "help" in timing_profile:
@@ -102,7 +102,7 @@ def cli(
     profile = profile_for(session.model.target, timing_profile)
     if check is not None and not any((source, images, output, timing, trace, check_races, compare)):
         return _check(session, model, check, None, raw)
-    inputs = open_inputs(one_source("--input", source, images), limit).bind(session.inputs)
+    inputs = inputs_of(session, "--input", source, images, told, limit)
     if check is not None:
         _check(session, model, check, inputs, raw)
     wanted = None if compare is None else _references(compare, [info.name for info in session.outputs])

@@ -198,6 +198,7 @@ def _facts(model: BModel, file: str) -> dict[str, object]:
                 "host_size": stage.host_size,
                 "io_size": stage.io_size,
                 "address_mode": stage.address_mode,
+                "pictures": stage.pictures,
                 "subnets": list(stage.subnets),
             }
             for stage in model.stages()
@@ -223,12 +224,24 @@ def _text(model: BModel) -> str:
                 lines += [f"subnet number: {len(stage.subnets)}", *(printable(line) for line in stage.subnets)]
             lines += [_tensor_line("input", tensor) for tensor in stage.inputs]
             lines += [_tensor_line("output", tensor) for tensor in stage.outputs]
+            if stage.pictures:
+                lines.append(f"pictures: {printable(_pictures(stage))}")
             lines.append(_memory_line(stage))
             if stage.io_size:
                 lines.append(f"io mem size: {stage.io_size} (one for all stages of the net, lasts from run to run)")
             if stage.host_size:
                 lines.append(f"host mem size: {stage.host_size} (weight: 0, runtime: {stage.host_size})")
     return "\n".join(lines) + "\n"
+
+
+def _pictures(stage: Stage) -> str:
+    """What pictures become, in words; the note as it is where it cannot be."""
+    from bmcompiler.inputs.preprocessing import described
+
+    try:
+        return described(stage.pictures, stage.inputs[0])
+    except (BMError, IndexError):
+        return stage.pictures
 
 
 def _commands(model: BModel) -> str:

@@ -17,13 +17,13 @@ from bmcompiler.inputs.files import counted
 from bmcompiler.inputs.placing import drawn
 from bmcompiler.inputs.source import InputData, Named, Samples, Source
 from bmcompiler.numeric.arrays import Array, Doubles, Floats, Ints
-from bmcompiler.options import ImageOptions, Numbers, numbers_of
+from bmcompiler.options import ImageOptions, Numbers, Preprocessing, numbers_of
 from bmcompiler.spelling import spelled
 
 _CHANNELS = (1, 3)
 
 
-def _factors(options: ImageOptions, channels: int) -> tuple[Floats, Floats]:
+def _factors(options: Preprocessing, channels: int) -> tuple[Floats, Floats]:
     """(mean, scale), one number per channel. Raises UsageError when there are too many or too few."""
     scale = 1.0 if options.scale is None else options.scale
     mean, factor = _per_channel("mean", options.mean, channels), _per_channel("scale", scale, channels)
@@ -57,7 +57,7 @@ class ImageSource(Source):
 class ImageSamples(Samples):
     """Image files as float32 samples of an input's shape; `description` says what is done to them."""
 
-    def __init__(self, files: Sequence[Path], options: ImageOptions, wanted: Named) -> None:
+    def __init__(self, files: Sequence[Path], options: Preprocessing, wanted: Named) -> None:
         self.files, self.options = files, options
         self.layout = _layout(options.layout, wanted)
         height, width, channels = (wanted.shape[a] for a in ((2, 3, 1) if self.layout == "nchw" else (1, 2, 3)))
@@ -95,6 +95,13 @@ class ImageSamples(Samples):
             fitted = f"letterboxed to {_size(self.size)} on {border} ({self.options.pad or 'center'})"
         formula = f"(pixel - {_shown(self.mean)}) * {_shown(self.scale)}"
         return f"{colour}, {self.layout.upper()}, {fitted}, {formula}"
+
+
+def range_of(options: Preprocessing, wanted: Named) -> float:
+    """The largest magnitude of input values that pixels become."""
+    found = ImageSamples([], options, wanted)
+    ends = (np.array([[0.0], [255.0]]) - found.mean) * found.scale
+    return float(np.abs(ends).max())
 
 
 def image_files(path: str | os.PathLike[str]) -> list[Path]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from bmcompiler.errors import UsageError
 from bmcompiler.numeric.arrays import Array, Bytes, Doubles, Int32s
-from bmcompiler.options import ImageOptions, numbers_of
+from bmcompiler.options import Preprocessing, numbers_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -53,7 +53,7 @@ class Placement:
         return pairs.clip(0, limits).reshape(found.shape)
 
 
-def placed(options: ImageOptions, size: Size, picture: Size) -> Placement:
+def placed(options: Preprocessing, size: Size, picture: Size) -> Placement:
     """Where a picture of one size lies in an input of another."""
     height, width = picture
     if options.letterbox is None:
@@ -71,7 +71,7 @@ def placed(options: ImageOptions, size: Size, picture: Size) -> Placement:
     return Placement(picture, whole, top, left)
 
 
-def drawn(image: Image, options: ImageOptions, size: Size, channels: int) -> Bytes:
+def drawn(image: Image, options: Preprocessing, size: Size, channels: int) -> Bytes:
     """The picture in the input: pixels (height, width, channels), red first."""
     place = placed(options, size, (image.height, image.width))
     if options.letterbox is None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from bmcompiler import bmodel
 from bmcompiler.cli import calibrate, compile, run
 from bmcompiler.cli.common import run as run_command
 from bmcompiler.driver import compile_network
@@ -44,6 +45,13 @@ def compiled(folder: Path, output: str, *options: str) -> int:
     return run_command(compile.cli, "bmnet-compile", arguments)
 
 
+def without_note(path: Path) -> bytes:
+    """The model but for what it says of pictures."""
+    model = bmodel.load(path)
+    model.note_pictures("")
+    return b"".join(model.parts())
+
+
 def in_one_line(text: str) -> str:
     """Without the line breaks of a narrow terminal."""
     return " ".join(text.split())
@@ -57,7 +65,7 @@ def test_images_compile_to_the_model_of_the_same_arrays(folder: Path, capsys: py
     for name in ("calib.npz", "calib.npy"):
         assert compiled(folder, "arrays.bmodel", "--data", str(folder / name)) == 0
         assert f"note: calibrated on 20 samples from {folder / name}" in in_one_line(capsys.readouterr().out)
-        assert (folder / "arrays.bmodel").read_bytes() == (folder / "again.bmodel").read_bytes()
+        assert (folder / "arrays.bmodel").read_bytes() == without_note(folder / "again.bmodel")
 
 
 def test_images_run_like_the_same_arrays_and_name_the_best_classes(
@@ -100,7 +108,7 @@ def test_a_limit_compiles_calibrates_and_runs_on_the_first_samples(
     assert compiled(folder, "limited.bmodel", *images) == 0
     assert f"note: calibrated on {first}" in in_one_line(capsys.readouterr().out)
     assert compiled(folder, "three.bmodel", "--data", few) == 0
-    assert (folder / "limited.bmodel").read_bytes() == (folder / "three.bmodel").read_bytes()
+    assert without_note(folder / "limited.bmodel") == (folder / "three.bmodel").read_bytes()
     for name, source in {"limited": images, "three": ["--data", few]}.items():
         arguments = [*LENET, *source, "-o", str(folder / f"{name}.table")]
         assert run_command(calibrate.cli, "bmnet-calibrate", arguments) == 0
@@ -142,8 +150,6 @@ def test_warnings_are_told_even_quietly(folder: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [
-        (["--std", "255"], 2, "--std is about images"),
-        (["--keep-aspect"], 2, "--keep-aspect is about images"),
         (["--images", "{digits}", "--data", "{npz}"], 2, "exclude each other"),
         (["--images", "{digits}", "--mean", "1,x"], 2, "'1,x' is no number"),
         (["--images", "{digits}", "--mean", "1,2,3"], 2, "mean has 3 numbers"),
@@ -154,7 +160,6 @@ def test_warnings_are_told_even_quietly(folder: Path, capsys: pytest.CaptureFixt
         (["--images", "{digits}", "--letterbox", "300"], 2, "--letterbox must be a pixel"),
         (["--letterbox", "--images", "{digits}", "--keep-aspect"], 2, "--letterbox and --keep-aspect exclude"),
         (["--letterbox", "net.onnx", "--images", "{digits}"], 2, "put file names ahead of the options"),
-        (["--letterbox"], 2, "--letterbox is about images"),
         (["--images", "{digits}", "--pad", "center"], 2, "--pad says where --letterbox fills"),
         (["--images", "{digits}/missing"], 1, "missing: No such file"),
         (["--images", "{npz}"], 1, "calib.npz: the image cannot be read (it is no image)"),
