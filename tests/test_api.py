@@ -158,7 +158,7 @@ def test_public_functions_are_typed_without_any() -> None:
 def test_an_option_is_said_and_can_be_given_wherever_networks_are_compiled() -> None:
     names = {each.name for each in fields(Options)}
     of_commands = {each.name for each in cli.params}
-    assert names - of_commands == {"log", "pool", "progress"}, "an option of bmnet-compile"
+    assert names - of_commands == {"log", "pool", "progress", "preprocess"}, "an option of bmnet-compile"
     for said in (bmcompiler.compile.__doc__, f"{ModuleOptions.__doc__} {Options.__doc__}"):
         assert not [name for name in names if not re.search(rf"^ +{name}: ", str(said), re.MULTILINE)]
 

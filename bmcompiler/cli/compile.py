@@ -23,7 +23,7 @@ _EPILOG = f"""
 Examples:
   bmnet-compile deploy.prototxt net.caffemodel --target {defaults.TARGET} --data calib.npz
   bmnet-compile net.onnx --target {defaults.TARGET} --images photos --mean 123.7,116.3,103.5 --scale 0.0171
-  bmnet-compile yolo.onnx --target bm1684x --letterbox --std 255
+  bmnet-compile yolo.onnx --target {defaults.TARGET} --letterbox --std 255
   bmnet-compile net.onnx --target {defaults.TARGET} --calibration-table net.table -o net.bmodel
   bmnet-compile net.onnx --target {defaults.TARGET} --shapes "[[1,3,96,96]]" --shapes "[[1,3,192,192]]" --data calib.npz
   bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --report net.html --timing-profile clock_hz=5e8

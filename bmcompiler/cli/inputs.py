@@ -13,6 +13,7 @@ from bmcompiler.errors import UsageError
 
 if TYPE_CHECKING:
     from bmcompiler.inputs import InputData
+    from bmcompiler.options import ImageOptions
 
 Images = TypeVar("Images")
 
@@ -32,10 +33,11 @@ def inputs_of(
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.preprocessing import merged
 
-    source, differ = one_source(option, path, images), []
+    differ: list[str] = []
+    source: Path | ImageOptions = one_source(option, path, images)
     if images is not None:
         source, differ = merged(images, told, session.preprocessing)
-    found = open_inputs(source, limit).bind(session.inputs)
+    found: InputData = open_inputs(source, limit).bind(session.inputs)
     for text in differ + session.far_off(found):
         click.echo(f"warning: {printable(text)}", err=True)
     return found

@@ -58,7 +58,8 @@ def merged(path: Path_, told: Mapping[str, Any], noted: Preprocessing | None) ->
         return ImageOptions(path, **told), []
     instead = {name for group in _SAME if not told.keys().isdisjoint(group) for name in group}
     facts = {each.name: getattr(noted, each.name) for each in fields(Preprocessing) if each.name not in instead}
-    options = ImageOptions(path, **(facts | told))
+    facts.update(told)
+    options = ImageOptions(path, **facts)
     differ = [
         f"{spelled(name)} is {_word(told[name])}, the model was made for {_word(getattr(noted, name))}"
         for name in told
@@ -87,7 +88,7 @@ def far_from(noted: Preprocessing | None, wanted: Named, limit: float, values: A
         limit = range_of(noted, wanted)
     some = np.asarray(values[:4])
     most = float(np.abs(some).max(initial=0)) if some.dtype.kind in "fiu" else 0.0
-    if not limit or not np.isfinite(most) or limit / FAR_OFF <= most <= limit * FAR_OFF:
+    if not (limit and most) or not np.isfinite(most) or limit / FAR_OFF <= most <= limit * FAR_OFF:
         return ""
     text = f"input '{wanted.name}' reaches {most:.4g}, the model was made for values up to {limit:.4g}"
     return f"{text}: check mean and scale"
