@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.inputs import InputData, open_inputs, placed
 from bmcompiler.inputs.preprocessing import decoded, far_from, merged
+from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.options import Preprocessing
 
 _BYTES = {"int8": 127, "uint8": 255}
@@ -46,7 +46,7 @@ class TakesPictures(ABC):
         options, _ = merged(path, {}, self._said())
         return open_inputs(options).bind(self.inputs)
 
-    def to_image(self, points: ArrayLike, size: tuple[int, int]) -> NDArray[np.float64]:
+    def to_image(self, points: ArrayLike, size: tuple[int, int]) -> Doubles:
         """Coordinates in the input as those in a picture of `size` (height, width), in it; x and y in turns.
 
         Raises:

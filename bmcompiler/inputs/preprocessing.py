@@ -13,7 +13,8 @@ from bmcompiler.bmodel.model import BModel
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.inputs.advice import FAR_OFF
 from bmcompiler.inputs.images import ImageSamples, range_of
-from bmcompiler.inputs.source import Array, Named, Samples
+from bmcompiler.inputs.source import Named, Samples
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import ImageOptions, Path_, Preprocessing
 from bmcompiler.spelling import spelled
 
