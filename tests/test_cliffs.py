@@ -49,6 +49,19 @@ MENDED = (
     "group norm",
 )
 """One graph of each class that has been slow."""
+BYTES = (
+    "pixel shuffle x2",
+    "space to depth x2",
+    "pixel unshuffle x2",
+    "order 0 3 2 1 of a map",
+    "order 0 2 4 3 1",
+    "every second column",
+    "columns reversed",
+    "concat of single columns",
+    "gather of columns",
+    "dilated 18",
+)
+"""Those that the BM1880 moved byte by byte."""
 
 
 class _Took(NamedTuple):
@@ -58,7 +71,9 @@ class _Took(NamedTuple):
 
 @cache
 def _timing(make: Make, shape: Shape, chip: str, precision: str) -> _Took:
-    found = estimate(bmcompiler.compile_module(module_of(make, shape), target=chip, quantize=precision))
+    data = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)} if chip == "bm1880" else None
+    module = module_of(make, shape)
+    found = estimate(bmcompiler.compile_module(module, target=chip, quantize=precision, data=data, check="never"))
     assert found is not None and not found.cpu_records
     return _Took(found.cycles, found.bound)
 
@@ -89,6 +104,14 @@ def test_slow_kinds_of_graphs_take_near_the_time_of_their_bytes_or_products(
     make, shape, _ = GRAPHS[name]
     found = _timing(make, shape, chip, precision)
     assert found.cycles <= _MOST * found.bound
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes_move_in_long_runs(name: str) -> None:
+    make, shape, small = GRAPHS[name]
+    once, twice = (_timing(make, (count * shape[0], *shape[1:]), "bm1880", "int8") for count in (1, 2))
+    assert once.cycles <= _MOST * once.bound and twice.cycles <= 2.3 * once.cycles
+    check_op(lambda b, x: make(b, b.relu(x)), [small], target="bm1880", quantize="int8", seeds=1, on_device=False)
 
 
 @pytest.mark.parametrize("precision", ["f16", "int8"])

@@ -16,5 +16,10 @@ PIPELINE = PipelineTable(
         PassRow("quantize", "layers are whole, nothing is laid out"),
         PassRow("dead-code", "thresholds and weights of floats are read no more"),
     ),
+    Phase(
+        "layout",
+        PassRow("long-runs", "values are bytes, of which the moves of this chip are"),
+        PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
+    ),
     GROUPS,
 )

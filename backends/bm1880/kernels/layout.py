@@ -208,6 +208,9 @@ class PermuteKernel(ByteCopies[Permute], layout.PermuteKernel):
     def uses_local_memory(self, op: Permute) -> bool:
         return self._transpose.takes(op)
 
+    def moving_cycles(self, op: Permute) -> int | None:
+        return self._transpose.estimate(op) if self._transpose.takes(op) else super().moving_cycles(op)
+
     def whole(self, op: Permute) -> TileWork | None:
         return self._transpose.whole(op) if self._transpose.takes(op) else None
 
