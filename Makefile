@@ -59,16 +59,12 @@ models: $(VENV)/installed-dev
 protos: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_protos.py
 
-# SUPPORTED_OPS.md from the declarations
+# pages that are made of tables in the code
 docs: $(VENV)/installed-dev
-	$(BIN)/python tools/gen_supported_ops.py
-	$(BIN)/python tools/gen_bmlang_page.py
-	$(BIN)/python tools/gen_tpukernel_page.py
+	$(BIN)/python tools/gen_pages.py
 
 docs-check: $(VENV)/installed-dev
-	$(BIN)/python tools/gen_supported_ops.py --check
-	$(BIN)/python tools/gen_bmlang_page.py --check
-	$(BIN)/python tools/gen_tpukernel_page.py --check
+	$(BIN)/python tools/gen_pages.py --check
 
 # the documentation as a site, site/index.html; a broken link is an error
 site: $(VENV)/installed-dev

@@ -1,1 +1,1 @@
-"""What `tools/gen_supported_ops.py` is made of."""
+"""What SUPPORTED_OPS.md is made of."""

@@ -170,5 +170,5 @@ def caffe_sources() -> dict[str, Source]:
         importer.find_converter = find
         logging.captureWarnings(False)
     if failed:
-        raise SystemExit(f"gen_supported_ops: the Caffe layer tests fail\n{output.getvalue()[-2000:]}")
+        raise SystemExit(f"gen_pages: the Caffe layer tests fail\n{output.getvalue()[-2000:]}")
     return dict(sorted(recorder.sources.items()))
