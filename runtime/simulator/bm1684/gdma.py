@@ -76,14 +76,14 @@ class Transfer:
     def tensor(self, side: str, shape: Shape, strides: Shape | None = None, skip: int = 0) -> Tensor:
         """`shape` elements of one side; strides in elements, by default registers or default layouts.
 
-        `skip` channels come before the first one.
+        `skip` channels come before the first one in local memory.
         """
         dtype, address = self.dtype(side), self.address(side)
         if strides is None:
             strides = self.registers(side) if self.fields["stride_enable"] else self._default(side, shape, address)
         n, c, h, w = (dtype.itemsize * stride for stride in strides)
         if not self.is_local(side):
-            return self.memories.globals.tensor(address + skip * c, shape, (n, c, h, w), dtype)
+            return self.memories.globals.tensor(address, shape, (n, c, h, w), dtype)
         lane, offset = lane_offset(address)
         return self.memories.local.tensor(lane + skip, offset, shape, (n, c, h, w), dtype)
 
@@ -145,7 +145,7 @@ def _copy(transfer: Transfer) -> Step:
 
 
 def _accumulate(source: Tensor, target: Tensor) -> Step:
-    if source.dtype != np.float32 or target.dtype != np.float32:
+    if source.dtype != np.float32:  # the target is as wide
         raise SimulatorError("adding to the destination needs fp32 on both sides")
     return lambda: target.write(add(target.read(), source.read().reshape(target.shape)))
 
