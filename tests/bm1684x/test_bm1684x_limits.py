@@ -104,7 +104,9 @@ def test_the_last_section_of_a_matrix_has_one_column_or_is_full(width: int, fits
     sizes = {"opd0_n": 3, "opd0_c": 2, "opd0_w": 4, "opd1_w": width, "res0_c": 1, "res0_w": 4}
     types = {"res0_prec": FLOAT, "opd0_prec": FLOAT}
     places = {"opd0_addr": _A, "opd1_addr": _B, "res0_addr": _R}
-    groups = [CommandGroup(MM.pack({"tsk_typ": Task.MATRIX, "tsk_eu_typ": Matrix.NORMAL} | sizes | types | places), b"")]
+    groups = [
+        CommandGroup(MM.pack({"tsk_typ": Task.MATRIX, "tsk_eu_typ": Matrix.NORMAL} | sizes | types | places), b"")
+    ]
     if fits:
         compile_plan(groups, Memories()).run()
         return
