@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Function, Module, Operation, Value
@@ -23,6 +25,7 @@ CAFFE_TESTS = (
     "test_caffe_more_layers.py",
     "test_caffe_detection.py",
     "test_caffe_recurrent.py",
+    "test_caffe_regions.py",
 )
 
 
@@ -59,9 +62,18 @@ def onnx_sources() -> dict[str, Source]:
             continue
         source = sources.setdefault(case.op, Source())
         source.modules += _imports(model, sets[0][0])
+    source = sources.setdefault("GlobalLpPool", Source())  # the package has no case of it
+    source.modules += _imports(_pooled("GlobalLpPool"), [np.ones((1, 3, 5, 5), np.float32)])
     for name, source in sources.items():
         source.since = _since(name)
     return {name: source for name, source in sorted(sources.items()) if source.modules}
+
+
+def _pooled(kind: str) -> onnx.ModelProto:
+    """One node that makes a pixel of each channel."""
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, 3, s, s)) for n, s in (("x", 5), ("y", 1)))
+    graph = helper.make_graph([helper.make_node(kind, ["x"], ["y"])], "net", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
 def _imports(model: Any, inputs: Any) -> Iterator[Module]:
