@@ -292,6 +292,20 @@ LIMITS = {
         ("dv700",), "Rows and results", lambda n, v: n.b.matmul(x(n, 1, 8, dtype=F32), n.f32(8, v)), [32768], [32769]
     ),
     "depthwise": Limit(("dv700",), "at most 7", lambda n, v: conv(n, F32, v, group=4), [(7, 7)], [(9, 9)]),
+    "upsampled": Limit(
+        ("dv700",),
+        "same power of two",
+        lambda n, v: n.b.upsample(x(n, 1, 4, 5, 6, dtype=F32), scale=v),
+        [(2, 2), (4, 4)],
+        [(1, 1), (3, 3), (2, 4)],
+    ),
+    "groups of a deconv": Limit(
+        ("dv700",),
+        "Groups must be single channels",
+        lambda n, v: n.b.deconv(x(n, 1, 4, 9, 9, dtype=F32), n.f32(4, v[1], 3, 3), strides=(2, 2), group=v[0]),
+        [(4, 1), (1, 1), (1, 2)],
+        [(4, 2), (2, 1)],
+    ),
     "deconv": Limit(
         ("dv700",),
         "at most 7",

@@ -8,7 +8,8 @@ from bm1684_nets import QUANT, Net, check
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.backends.bm1684.tables import joined
+from bmcompiler.backends.bm1684.chip import CHIP
+from bmcompiler.backends.bm1684.tables import TableSpace, joined
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
 
@@ -69,3 +70,19 @@ def test_runs_hold_all_tables_without_gaps(drawn: list[tuple[int, int]], align: 
         {p for p, _ in tables}
     )
     assert all(size <= most for _, size in runs)
+
+
+def test_tables_fill_their_memory_to_its_end() -> None:
+    first, end = CHIP.l2_free
+    space, half = TableSpace(), (end - first) // 2
+    assert space.place("a", half) == (first, True)
+    assert space.place("b", end - first - half) == (first + half, True)
+    assert space.place("a", half) == (first, False)
+    assert space.place("c", half) == (first, True)  # in the place of the oldest
+    assert space.place("b", end - first - half) == (first + half, False)
+    assert space.place("a", half)[1]
+
+
+def test_a_run_is_as_long_as_it_may_be() -> None:
+    assert joined([(0, 64), (64, 64)], 64, 128) == [(0, 128)]
+    assert joined([(0, 64), (64, 65)], 64, 128) == [(0, 64), (64, 65)]

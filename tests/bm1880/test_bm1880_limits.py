@@ -23,7 +23,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
 )
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cmdbuf import records
-from bmcompiler.backends.bm1880.isa import FORMATS, Engine
+from bmcompiler.backends.bm1880.isa import FORMATS, Engine, GdmaFunction
 from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.errors import SimulatorError, UsageError
 from bmcompiler.interpreter import run_module
@@ -32,6 +32,7 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.session import Session
 from bmcompiler.runtime.simulator.bm1880 import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
+from bmcompiler.runtime.simulator.bm1880.cost import _side
 from bmcompiler.testing import assert_same, random_arrays
 
 MATRIX = "matrix_mac (5,100)x(100,70) rsh7 ->8"
@@ -140,6 +141,16 @@ def test_outputs_that_are_inputs_are_copied_whatever_their_size(size: int) -> No
     inputs = random_arrays(module)
     want = run_module(module, inputs, target=TARGET)
     assert_same(Session(TARGET.compile([module], 2).model).run(inputs, raw=True), want)
+
+
+def test_channels_that_follow_each_other_are_one_run_however_large() -> None:
+    """Three channels of 3 x 21846 bytes, whose stride has 17 bits."""
+    plane = 3 * 21846
+    fields = {"src_c": 3, "src_h": 3, "src_w": 21846, "src_h_str": 21846, "src_n_str": 3 * plane, "enable_stride": 1}
+    fields |= {"function": GdmaFunction.NONE, "src_c_str_lo": plane & 0xFFFF, "src_c_str_hi": plane >> 16}
+    columns = {name: np.array([value]) for name, value in fields.items()}
+    side = _side(columns, "src", np.array([1]), np.array([False]))
+    assert (side.size.tolist(), side.run.tolist()) == ([3 * plane], [3 * plane])
 
 
 def test_programs_and_weights_are_counted_from_0() -> None:

@@ -10,10 +10,11 @@ import pytest
 from dv_data import golden
 
 from bmcompiler.backends.dv.chip import DvChip
-from bmcompiler.backends.dv.driver.checks import Refusal, check_conv, limits
+from bmcompiler.backends.dv.driver.checks import Refusal, _dilated, check_conv, limits
 from bmcompiler.backends.dv.driver.checks_commit import check_conv_commit
 from bmcompiler.backends.dv.driver.checks_other import check_command
 from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.geometry import Extent
 from bmcompiler.backends.dv.driver.structs import IPU_V0
 from bmcompiler.errors import EncodingError
 
@@ -205,6 +206,15 @@ def test_dilated_pads_need_a_revision_of_their_own() -> None:
     ):
         refusal = refused(command, chip)
         assert (refusal.rule if refusal else "") == rule
+
+
+@pytest.mark.parametrize(
+    "wide", [Pads(left=30, right=9), Pads(left=9, right=30), Pads(top=30, bottom=9), Pads(top=9, bottom=30)]
+)
+def test_each_pad_of_a_dilated_kernel_may_be_the_wide_one(wide: Pads) -> None:
+    run = replace(CONV, kernel=Pair(1, 1), dilation=Pair(2, 2), conv_pad=wide)
+    found = [refusal.rule for refusal in _dilated(COMMAND, run, Extent(9, 9, 1, 8), DvChip(svn_version=83))]
+    assert "SVN_DIL_PAD" in found
 
 
 @pytest.mark.parametrize(
