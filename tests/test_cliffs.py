@@ -59,6 +59,7 @@ BYTES = (
     "columns reversed",
     "concat of single columns",
     "gather of columns",
+    "tile of single columns",
     "dilated 18",
 )
 """Those that the BM1880 moved byte by byte."""

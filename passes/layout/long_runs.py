@@ -12,7 +12,7 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.index import Gather
-from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
+from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice, Tile
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild
 from bmcompiler.target import unsupported_reason
 
@@ -35,8 +35,8 @@ class LongRuns(TargetPatternPass):
 
     1. permute that parts elements from their neighbours : two or three permutes, each of which transposes matrices or
        moves longer runs
-    2. gather by constants, concat, or slice of one axis, with few elements behind each index of that axis : operands
-       with that axis in front, the op along axis 0, and a permute back
+    2. gather by constants, concat, or slice or tile of one axis, with few elements behind each index of that axis :
+       operands with that axis in front, the op along axis 0, and a permute back
     It is done where the target says that they take less time (`Target.moving_cycles`). Values only move.
     """
 
@@ -51,6 +51,7 @@ class LongRuns(TargetPatternPass):
             **on(Gather, self.in_front),
             **on(Concat, self.in_front),
             **on(Slice, self.in_front),
+            **on(Tile, self.in_front),
         }
 
     def steps(self, op: Permute, rewriter: Rewriter) -> bool:
@@ -76,7 +77,7 @@ class LongRuns(TargetPatternPass):
         rewriter.replace_with(op, made[-1])
         return True
 
-    def in_front(self, op: Gather | Concat | Slice, rewriter: Rewriter) -> bool:
+    def in_front(self, op: Gather | Concat | Slice | Tile, rewriter: Rewriter) -> bool:
         """Rule 2."""
         axis = _axis_of(op)
         if axis is None:
@@ -129,15 +130,18 @@ def _sharing(op: Slice, axis: int, cells: Shape) -> float:
     return sum(isinstance(user, Slice) and _axis_of(user) == axis for user in op.x.users)
 
 
-def _axis_of(op: Gather | Concat | Slice) -> int | None:
-    """The axis along which an op joins or picks; None for a slice of several."""
+def _axis_of(op: Gather | Concat | Slice | Tile) -> int | None:
+    """The axis along which an op joins, picks or repeats; None for a slice or tile of several."""
+    if isinstance(op, Tile):
+        repeated = [axis for axis, count in enumerate(op.reps) if count != 1]
+        return repeated[0] if len(repeated) == 1 else None
     if not isinstance(op, Slice):
         return int(op.axis % op.type.rank)
     cut = [axis for axis, size in enumerate(op.x.shape) if (size, 1) != (op.type.shape[axis], op.steps[axis])]
     return cut[0] if len(cut) == 1 else None
 
 
-def _along_front(op: Gather | Concat | Slice, axis: int, count: int, around: tuple[int, int]) -> list[TensorOp]:
+def _along_front(op: Gather | Concat | Slice | Tile, axis: int, count: int, around: tuple[int, int]) -> list[TensorOp]:
     """`op` on its first `count` operands with its axis in front; `around`: elements before and behind that."""
     (before, behind), made = around, list[TensorOp]()
 
@@ -157,6 +161,8 @@ def _along_front(op: Gather | Concat | Slice, axis: int, count: int, around: tup
     if isinstance(op, Slice):
         changes = {"starts": (op.starts[axis], 0, 0), "ends": (op.ends[axis], behind, before)}
         changes["steps"] = (op.steps[axis], 1, 1)
+    elif isinstance(op, Tile):
+        changes = {"reps": (op.reps[axis], 1, 1)}
     made.append(rebuild(op, [*fronts, *op.operands[count:]], **changes))
     made[-1].attributes.pop(TENSOR_NAME, None)
     x = made[-1].results[0]
