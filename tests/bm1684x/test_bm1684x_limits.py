@@ -7,8 +7,8 @@ import pytest
 from test_bm1684x_vector_commands import _A, _B, _R, planned
 
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Ar, Matrix, Precision, Rounding, Task, Trans
-from bmcompiler.backends.bm1684x.isa import AR, CONV, MM, TRANS
+from bmcompiler.backends.bm1684x.codes import Ar, Matrix, Pord, Precision, Rounding, Task, Trans
+from bmcompiler.backends.bm1684x.isa import AR, CONV, MM, PORD, TRANS
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
@@ -120,3 +120,15 @@ def test_convolutions_have_seven_operations() -> None:
     with pytest.raises(SimulatorError, match="with operation 7 has no known result"):
         planned(Memories(), CONV, ROW, **fields, opd0_prec=BYTE, res0_prec=BYTE, tsk_eu_typ=7)
     planned(Memories(), CONV, ROW, **fields, opd0_prec=BYTE, res0_prec=BYTE, tsk_eu_typ=6, opd3_const=1)
+
+
+@pytest.mark.parametrize("rows", [512, 513])
+def test_a_window_is_as_large_as_a_lane(rows: int) -> None:
+    window = {"opd0_h": rows, "opd0_w": 512, "opd1_h": rows, "opd1_w": 512, "res_op_x_str": 1, "res_op_y_str": 1}
+    fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": Pord.MAX, "opd0_prec": BYTE, "res0_prec": BYTE}
+    given = {**window, **fields, "opd0_addr": _A, "res0_addr": _A}
+    if rows == 512:
+        planned(Memories(), PORD, (1, 1, 1, 1), **given).run()
+        return
+    with pytest.raises(SimulatorError, match="does not fit into a lane"):
+        planned(Memories(), PORD, (1, 1, 1, 1), **given)

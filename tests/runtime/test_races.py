@@ -26,7 +26,9 @@ from bmcompiler.backends.bm1880.bmkernel import (
 )
 from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
 from bmcompiler.bmodel.layers import LayerSpan
+from bmcompiler.runtime.simulator.bm168x.noted import ON_CHIP, NotedOutside
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
+from bmcompiler.runtime.simulator.notes import Notes
 from bmcompiler.runtime.simulator.races import Accesses, conflicts, finished_before
 from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList
 
@@ -175,3 +177,12 @@ def test_vendor_programs_have_no_race() -> None:
 def test_programs_without_commands_have_neither_time_nor_races() -> None:
     empty = analyze(model(b""))
     assert empty.timing().cycles == 0 and not empty.races()
+
+
+def test_memory_on_the_chip_takes_notes_from_its_first_byte_to_its_last() -> None:
+    notes = Notes()
+    outside = NotedOutside(notes, 4096, 256)
+    outside.map(4096, np.zeros(256, np.uint8))
+    for address in (4096, 4096 + 255, 4095, 4096 + 256):
+        outside.tensor(address, (1, 1, 1, 1), (1, 1, 1, 1))
+    assert [(note.space, note.offset) for note in notes.found] == [(ON_CHIP, 0), (ON_CHIP, 255)]

@@ -139,6 +139,17 @@ def test_local_memory_by_name() -> None:
     assert LocalMemory(begin=100).alloc_bytes(1, bank=True) == 1 << 14
 
 
+def test_local_memory_is_given_out_to_its_end() -> None:
+    memory = LocalMemory(end=4096)
+    assert memory.alloc_bytes(4096) == 0
+    memory.free(0)
+    assert memory.alloc((3, 64, 8, 8), DT_FP32) == 0 and memory.alloc_bytes(1) == 3 * 256
+    assert memory.alloc((1, 1, 1, 1), DT_FP32, lane=63) // LOCAL_MEM_SIZE == 63
+    for lane in (-1, 64):
+        with pytest.raises(UsageError, match="is none of the lanes 0 to 63"):
+            memory.alloc((1, 1, 1, 1), DT_FP32, lane=lane)
+
+
 def test_releases_differ_in_what_loaders_write(device: KernelDevice) -> None:
     def load() -> None:
         call.bdc_load_fp32_exp_coeff(0)

@@ -73,7 +73,7 @@ class BitKernel(ElementwiseKernel[TensorOp]):
 
     @rule("Operands must be i32, i16, u16, i8, u8 or bool")
     def known_types(self, op: TensorOp) -> bool:
-        return all(v.dtype in LOADABLE and v.dtype != "f32" for v in op.operands)
+        return all(v.dtype in LOADABLE for v in op.operands)  # floats have no such op
 
     def recipe(self, op: TensorOp) -> tuple[Any, ...]:
         return _bits, op.opname, op.type.dtype
