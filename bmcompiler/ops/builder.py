@@ -77,8 +77,11 @@ class Builder:
         self.function.set_outputs(values, names)
         return self.module
 
-    def __getattr__(self, op: str) -> Callable[..., Any]:
-        """`b.NAME(*operands, out=TYPE or [TYPES], **attributes)` for every TensorOp; returns its value(s)."""
+    def __getattr__(self, op: str) -> Callable[..., Value]:
+        """`b.NAME(*operands, out=TYPE or [TYPES], **attributes)` for every TensorOp; returns its value.
+
+        Of an op with several results it is a tuple of them, which types do not say: `create(...).results` does.
+        """
         if op.startswith("_"):
             raise AttributeError(op)
 

@@ -70,8 +70,7 @@ class Emit(ABC):
     # -- what many operators need --------------------------------------------------------------------------------------
     def cast(self, value: Value, dtype: str) -> Value:
         """The value saturated and rounded to an element type, or itself."""
-        found: Value = value if value.dtype == dtype else self.op("cast", value, dtype=dtype)
-        return found
+        return value if value.dtype == dtype else self.op("cast", value, dtype=dtype)
 
     def full(self, number: float, dtype: str, like: Value) -> Value:
         """A constant of one element with as many axes as `like`."""
@@ -79,8 +78,7 @@ class Emit(ABC):
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
         """The elements in another shape."""
-        found: Value = self.op("reshape", value, shape=tuple(shape))
-        return found
+        return self.op("reshape", value, shape=tuple(shape))
 
 
 class Eager(Emit):

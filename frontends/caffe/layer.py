@@ -23,7 +23,7 @@ from bmcompiler.plugins.tables import Doors, PluginTable
 if TYPE_CHECKING:
     from bmcompiler.numeric.arrays import Floats
 
-Results: TypeAlias = Any
+Results: TypeAlias = Value | Sequence[Value]
 """What a converter returns: the Value of its only top, or a sequence with one Value per top."""
 Converter: TypeAlias = Callable[["Layer"], Results]
 GROUP = "bmcompiler.caffe_layers"
@@ -111,8 +111,7 @@ class Layer:
 
     def constant(self, array: Any, suffix: str) -> Value:
         """A float32 constant named after the layer."""
-        values: Value = self.b.weight(np.asarray(array, np.float32), f"{self.name}.{suffix}")
-        return values
+        return self.b.weight(np.asarray(array, np.float32), f"{self.name}.{suffix}")
 
     def scalar(self, value: float, like: Value, suffix: str) -> Value:
         """A constant of one element that broadcasts against `like`."""
@@ -125,8 +124,7 @@ class Layer:
             return x
         if prod(shape) != prod(x.shape):
             raise self.shape_error(f"cannot reshape {list(x.shape)} to {list(shape)}")
-        out: Value = self.b.reshape(x, shape=tuple(shape))
-        return out
+        return self.b.reshape(x, shape=tuple(shape))
 
     def affine(self, x: Value, scale: float, shift: float) -> Value:
         """scale * x + shift, leaving out what changes nothing."""

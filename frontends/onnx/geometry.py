@@ -69,8 +69,7 @@ def as_image(b: Builder, value: Value) -> Value:
     if value.type.rank != 3:
         return value
     n, c, w = value.shape
-    result: Value = b.reshape(value, shape=(n, c, 1, w))
-    return result
+    return b.reshape(value, shape=(n, c, 1, w))
 
 
 def like_input(b: Builder, value: Value, rank: int) -> Value:
@@ -78,5 +77,4 @@ def like_input(b: Builder, value: Value, rank: int) -> Value:
     if rank != 3:
         return value
     n, c, _, w = value.shape
-    result: Value = b.reshape(value, shape=(n, c, w))
-    return result
+    return b.reshape(value, shape=(n, c, w))

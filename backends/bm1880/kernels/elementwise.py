@@ -276,8 +276,7 @@ class MulShiftKernel(ElementwiseKernel[MulShift]):
                 continue
             n, c = op.type.shape[:2]
             if one.shape in ((n, c, 1, 1), (1, c, 1, 1)):
-                found: Value = one
-                return found
+                return one
         return None
 
     def activations(self, op: MulShift) -> list[Value]:

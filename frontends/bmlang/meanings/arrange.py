@@ -42,8 +42,7 @@ def axis_of(c: Call, name: str, axis: int, rank: int) -> int:
 @meaning("permute")
 def permute(e: Emit, c: Call) -> Value:
     """Axis d of the result is axis order[d]."""
-    found: Value = e.op("permute", c["tensor_i"], order=c["order"])
-    return found
+    return e.op("permute", c["tensor_i"], order=c["order"])
 
 
 @meaning("tile", "tile_v2", "broadcast")
@@ -51,8 +50,7 @@ def tile(e: Emit, c: Call) -> Value:
     """The tensor repeated along each axis."""
     x = c["tensor_i"]
     reps = ints(e, c, "times" if c.name == "broadcast" else "reps", x.type.rank)
-    found: Value = e.op("tile", x, reps=reps)
-    return found
+    return e.op("tile", x, reps=reps)
 
 
 @meaning("extract", "extract_v2")
@@ -63,8 +61,7 @@ def extract(e: Emit, c: Call) -> Value:
     for axis, (size, start, end, step) in enumerate(zip(x.shape, starts, ends, steps)):
         if not (step >= 1 and 0 <= start <= end <= size):
             raise c.wrong(f"{start}:{end}:{step} is no range of axis {axis} with {size} elements")
-    found: Value = e.op("slice", x, starts=starts, ends=ends, steps=steps)
-    return found
+    return e.op("slice", x, starts=starts, ends=ends, steps=steps)
 
 
 @meaning("interleave")
@@ -83,8 +80,7 @@ def interleave(e: Emit, c: Call) -> Value:
 @meaning("concat")
 def concat(e: Emit, c: Call) -> Value:
     """The tensors one after the other."""
-    found: Value = e.op("concat", *c["tensor_i"], axis=axis_of(c, "axis", c["axis"], c["tensor_i"][0].type.rank))
-    return found
+    return e.op("concat", *c["tensor_i"], axis=axis_of(c, "axis", c["axis"], c["tensor_i"][0].type.rank))
 
 
 @meaning("split")
@@ -109,8 +105,7 @@ def pad(e: Emit, c: Call) -> Value:
     widths = ints(e, c, "paddings", 2 * x.type.rank)
     if x.type.is_integer and number != int(number):
         raise c.wrong(f"pad_val must be a whole number for integers, got {number}")
-    found: Value = e.op("pad", x, pads=widths, mode=_PAD_MODES[c["pad_mode"]], value=float(number))
-    return found
+    return e.op("pad", x, pads=widths, mode=_PAD_MODES[c["pad_mode"]], value=float(number))
 
 
 def _blocks(e: Emit, c: Call, border: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -157,11 +152,10 @@ def _cropped(e: Emit, c: Call, x: Value, crop: Sequence[int]) -> Value:
     n, channels, height, width = x.shape
     if top + bottom > height or left + right > width:
         raise c.wrong(f"crop_size {list(crop)} is more than the {height} x {width} pixels")
-    found: Value = e.op(
+    return e.op(
         "slice",
         x,
         starts=(0, 0, top, left),
         ends=(n, channels, height - bottom, width - right),
         steps=(1, 1, 1, 1),
     )
-    return found

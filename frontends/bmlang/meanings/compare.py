@@ -15,5 +15,5 @@ def compare(e: Emit, c: Call) -> Value:
     """A relation; "ne" is the opposite of "eq", so that NaN differs from everything."""
     a, b = operands(e, c)
     name = c.name.removesuffix("s")
-    flags: Value = e.op("compare", a, b, method=_METHODS.get(name, "equal"))
+    flags = e.op("compare", a, b, method=_METHODS.get(name, "equal"))
     return e.cast(e.op("bit_not", flags) if name == "ne" else flags, c.out)

@@ -34,10 +34,9 @@ def operands(e: Emit, c: Call) -> list[Value]:
 def binary(e: Emit, name: str, a: Value, b: Value, out: str) -> Value:
     """a NAME b in the result type `out`: I32 by way of floats (bmlang.md 4, `I32*`), integers exact and saturated."""
     if a.dtype == "i32":
-        real: Value = e.op(name, e.cast(a, "f32"), e.cast(b, "f32"))
+        real = e.op(name, e.cast(a, "f32"), e.cast(b, "f32"))
         return e.cast(real, "i32")
-    found: Value = e.op(name, a, b) if name in _ONE_TYPE else e.op(name, a, b, result=out)
-    return found
+    return e.op(name, a, b) if name in _ONE_TYPE else e.op(name, a, b, result=out)
 
 
 @meaning("mul", "div", "add", "sub", "max", "min", *_PLAIN)
@@ -53,8 +52,7 @@ def shifted(e: Emit, c: Call) -> Value:
     if c["shift"] > _MAX_SHIFT:
         raise c.wrong(f"shift must be 0 to {_MAX_SHIFT}, got {c['shift']}")
     a, b = operands(e, c)
-    found: Value = e.op(_SHIFTS.get(c.name, c.name), a, b, rshift=c["shift"], result=c.out)
-    return found
+    return e.op(_SHIFTS.get(c.name, c.name), a, b, rshift=c["shift"], result=c.out)
 
 
 @meaning("clamp")
@@ -66,17 +64,14 @@ def clamp(e: Emit, c: Call) -> Value:
     if c.out == "i32":
         return e.cast(e.op("clip", e.cast(x, "f32"), min=float(low), max=float(high)), "i32")
     if c.out == "f32":
-        limited: Value = e.op("clip", x, min=float(low), max=float(high))
-        return limited
-    found: Value = e.op("mins", e.op("maxs", x, value=low), value=high)
-    return found
+        return e.op("clip", x, min=float(low), max=float(high))
+    return e.op("mins", e.op("maxs", x, value=low), value=high)
 
 
 @meaning("cast")
 def cast(e: Emit, c: Call) -> Value:
     """Saturating; reals round to the nearest, halves away from zero."""
-    found: Value = e.op("cast", c["tensor_i"], dtype=c.out)
-    return found
+    return e.op("cast", c["tensor_i"], dtype=c.out)
 
 
 @meaning("copy")
@@ -88,8 +83,7 @@ def copy(e: Emit, c: Call) -> Value:
 @meaning("ceil", "floor", "sin", "cos")
 def function(e: Emit, c: Call) -> Value:
     """A function of the same name."""
-    found: Value = e.op(c.name, c["tensor_i"])
-    return found
+    return e.op(c.name, c["tensor_i"])
 
 
 _FUNCTIONS = {
@@ -113,13 +107,10 @@ def active(e: Emit, c: Call) -> Value:
     if x.type.is_integer:
         return e.cast(e.op("relu", x), c.out) if kind == ActiveType.ACTIVE_RELU else _size(e, x, c.out)
     if kind == ActiveType.ACTIVE_SQUARE:
-        square: Value = e.op("mul", x, x)
-        return square
+        return e.op("mul", x, x)
     if kind == ActiveType.ACTIVE_RSQRT:
-        inverse: Value = e.op("div", e.full(1.0, "f32", x), e.op("sqrt", x))
-        return inverse
-    found: Value = e.op(_FUNCTIONS[kind], x)
-    return found
+        return e.op("div", e.full(1.0, "f32", x), e.op("sqrt", x))
+    return e.op(_FUNCTIONS[kind], x)
 
 
 def _size(e: Emit, x: Value, out: str) -> Value:
@@ -127,7 +118,7 @@ def _size(e: Emit, x: Value, out: str) -> Value:
     if x.dtype.startswith("u"):
         return e.cast(x, out)
     unsigned = "u8" if x.dtype == "i8" else "u16"
-    negative: Value = e.op("sub", e.full(0, x.dtype, x), x, result=unsigned)
+    negative = e.op("sub", e.full(0, x.dtype, x), x, result=unsigned)
     return e.cast(e.op("max", e.cast(x, unsigned), negative), out)
 
 
@@ -136,8 +127,7 @@ def _size(e: Emit, x: Value, out: str) -> Value:
 def bits(e: Emit, c: Call) -> Value:
     """Logic, bit by bit."""
     a, b = operands(e, c)
-    found: Value = e.op(c.name.removesuffix("s"), a, b)
-    return found
+    return e.op(c.name.removesuffix("s"), a, b)
 
 
 @meaning("arith_lshift", "arith_lshifts", "arith_rshift", "arith_rshifts")
@@ -145,24 +135,21 @@ def arith_shift(e: Emit, c: Call) -> Value:
     """Bits moved without rounding; counts below zero move the other way."""
     x, places = operands(e, c)
     direction = "left" if "lshift" in c.name else "right"
-    found: Value = e.op("arith_shift", x, places, direction=direction)
-    return found
+    return e.op("arith_shift", x, places, direction=direction)
 
 
 @meaning("round_rshift")
 def round_rshift(e: Emit, c: Call) -> Value:
     """saturate(rrs(x, n)), n = 0 for counts below zero."""
     x = c["tensor_i"]
-    found: Value = e.op("round_rshift_by", x, c["tensor_num"], result=c.out)
-    return found
+    return e.op("round_rshift_by", x, c["tensor_num"], result=c.out)
 
 
 @meaning("round_rshifts")
 def round_rshifts(e: Emit, c: Call) -> Value:
     """The same with one count."""
     x, places = c["tensor_i"], _count(c["tensor_num"].value)
-    found: Value = e.op("round_rshift", x, rshift=places, result=c.out)
-    return found
+    return e.op("round_rshift", x, rshift=places, result=c.out)
 
 
 def _count(places: Any) -> int:

@@ -45,7 +45,7 @@ def convolution(e: Emit, c: Call) -> Value:
     if x.type.rank != 4 or weight.type.rank != 4:
         raise c.wrong(f"input and weight need 4 axes, got {list(x.shape)} and {list(weight.shape)}")
     channels = weight.shape[0] if c.name == "conv" else weight.shape[1] * p.groups
-    found: Value = e.op(
+    return e.op(
         c.name,
         x,
         weight,
@@ -57,7 +57,6 @@ def convolution(e: Emit, c: Call) -> Value:
         **_quantized(c, x, p),
         result=c.out,
     )
-    return found
 
 
 @meaning("matrix_mul")
@@ -68,5 +67,4 @@ def matrix_mul(e: Emit, c: Call) -> Value:
     if left.type.rank != 2 or right.type.rank != 2:
         raise c.wrong(f"left and right need 2 axes, got {list(left.shape)} and {list(right.shape)}")
     bias = _flat_bias(e, c, inputs, (1, right.shape[1]))
-    found: Value = e.op("matmul", left, right, *bias, **_quantized(c, left, p), result=c.out)
-    return found
+    return e.op("matmul", left, right, *bias, **_quantized(c, left, p), result=c.out)

@@ -73,10 +73,7 @@ def pool(e: Emit, c: Call) -> Value:
         return _largest(e, x, sides, p.is_ceil_mode)
     if all(side.plain for side in sides):
         if x.type.is_float:
-            mean: Value = e.op(
-                "avg_pool", x, **_window(sides, p.is_ceil_mode), count_include_pad=p.is_ave_count_zero_pad
-            )
-            return mean
+            return e.op("avg_pool", x, **_window(sides, p.is_ceil_mode), count_include_pad=p.is_ave_count_zero_pad)
         sizes = {int(n) for n in np.outer(*(side.counts(p.is_ave_count_zero_pad) for side in sides)).ravel()}
         if len(sizes) == 1 and (size := sizes.pop()) == sides[0].kernel * sides[1].kernel <= FEW:
             return _bytes(e, x, _window(sides, p.is_ceil_mode), size)
@@ -107,8 +104,7 @@ def _window(sides: tuple[Side, Side], ceil: bool) -> dict[str, Any]:
 def _padded(e: Emit, x: Value, sides: tuple[Side, Side], value: float) -> Value:
     """The map with all the padding that windows reach."""
     pads = (0, 0, 0, 0, sides[0].before, sides[0].end, sides[1].before, sides[1].end)
-    found: Value = e.op("pad", x, pads=pads, value=value) if any(pads) else x
-    return found
+    return e.op("pad", x, pads=pads, value=value) if any(pads) else x
 
 
 def _largest(e: Emit, x: Value, sides: tuple[Side, Side], ceil: bool) -> Value:
@@ -119,14 +115,12 @@ def _largest(e: Emit, x: Value, sides: tuple[Side, Side], ceil: bool) -> Value:
         lowest = float(np.finfo(np.float32).min) if x.type.is_float else float(np.iinfo(x.type.numpy).min)
         x = _padded(e, x, sides, lowest)
         window = {**_window(sides, False), "pads": (0, 0, 0, 0)}
-    found: Value = e.op("max_pool", x, **window)
-    return found
+    return e.op("max_pool", x, **window)
 
 
 def _bytes(e: Emit, x: Value, window: dict[str, Any], size: int) -> Value:
     """The mean of bytes in windows of one size, all padding counted."""
-    found: Value = e.op("avg_pool", x, **window, count_include_pad=True, scale=reciprocal(size))
-    return found
+    return e.op("avg_pool", x, **window, count_include_pad=True, scale=reciprocal(size))
 
 
 def reciprocal(count: int) -> float:

@@ -31,8 +31,7 @@ def upsample(e: Emit, c: Call) -> Value:
     x = c["tensor_i"]
     if x.type.rank != 4 or c["scale"] < 1:
         raise c.wrong(f"tensor_i needs 4 axes and scale must be 1 or more, got {list(x.shape)} and {c['scale']}")
-    found: Value = e.op("upsample", x, scale=(c["scale"], c["scale"]))
-    return found
+    return e.op("upsample", x, scale=(c["scale"], c["scale"]))
 
 
 @meaning("reduce")
@@ -46,8 +45,7 @@ def reduce(e: Emit, c: Call) -> Value:
     options = {"axes": axes, "keepdims": p.keep_dims}
     method = _METHODS[p.method]
     if x.type.is_float:
-        found: Value = e.op("reduce", x, method=method, **options)
-        return found
+        return e.op("reduce", x, method=method, **options)
     size = math.prod(x.shape[axis] for axis in axes)
     exact = size * 255 <= _EXACT and (method != "mean" or size <= FEW)
     wide = e.cast(x, "f32" if exact or method == "prod" else "f64")

@@ -29,8 +29,7 @@ def condition_select(e: Emit, c: Call) -> Value:
     cond = c["tensor_cond"]
     chosen = [_fits(c, c[name], cond.shape, name) for name in ("tensor_sel0", "tensor_sel1")]
     flags = e.op("compare", cond, e.full(0, cond.dtype, cond), method="greater")
-    found: Value = e.op("where", flags, *(_spread(e, value, cond.type.rank) for value in chosen))
-    return found
+    return e.op("where", flags, *(_spread(e, value, cond.type.rank) for value in chosen))
 
 
 @meaning("select")
@@ -43,8 +42,7 @@ def select(e: Emit, c: Call) -> Value:
         raise c.wrong(f"tensor_a {list(a.shape)} and tensor_b {list(b.shape)} do not broadcast")
     flags = e.op("compare", a, b, method="greater" if kind == SelectType.GREATER_THAN else "greater_equal")
     chosen = [_fits(c, c[name], flags.shape, name) for name in ("tensor_c", "tensor_d")]
-    found: Value = e.op("where", flags, *(_spread(e, value, flags.type.rank) for value in chosen))
-    return found
+    return e.op("where", flags, *(_spread(e, value, flags.type.rank) for value in chosen))
 
 
 @meaning("lut")
@@ -53,8 +51,7 @@ def lut(e: Emit, c: Call) -> Value:
     table = c["table"]
     if table.type.size != 256:
         raise c.wrong(f"the table must have 256 entries, got {table.type.size}")
-    found: Value = e.op("lut", c["tensor_i"], e.reshape(table, (256,)))
-    return found
+    return e.op("lut", c["tensor_i"], e.reshape(table, (256,)))
 
 
 @meaning("index_select")
@@ -67,8 +64,7 @@ def index_select(e: Emit, c: Call) -> Value:
     known = e.known(index)
     if known is not None and known.size and not -x.shape[axis] <= known.min() <= known.max() < x.shape[axis]:
         raise c.wrong(f"index has numbers outside axis {axis} with {x.shape[axis]} elements")
-    found: Value = e.op("gather", x, index, axis=axis)
-    return found
+    return e.op("gather", x, index, axis=axis)
 
 
 # -- lengths that depend on values -------------------------------------------------------------------------------------

@@ -25,8 +25,7 @@ def _sampled(e: Emit, c: Call, x: Value, full: tuple[int, ...]) -> Value:
     steps = [1 if skip else stride for skip, stride in zip(repeated, strides)]
     if not any(starts) and all(step == 1 or size <= 1 for step, size in zip(steps, x.shape)):
         return x
-    found: Value = e.op("slice", x, starts=tuple(starts), ends=x.shape, steps=tuple(steps))
-    return found
+    return e.op("slice", x, starts=tuple(starts), ends=x.shape, steps=tuple(steps))
 
 
 @meaning(*(f"stride_{name}{offset}" for name in _TWO for offset in ("", "_offset")))

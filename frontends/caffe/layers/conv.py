@@ -52,7 +52,7 @@ def embed(layer: Layer) -> Results:
         raise layer.bad("states no input_dim")
     weight, *bias = layer.weights((p.input_dim, n), *([(n,)] if p.bias_term else []))
     index = layer.b.cast(layer.only, dtype="i32")
-    rows: Value = layer.b.gather(layer.constant(weight, "weight"), index, axis=0)
+    rows = layer.b.gather(layer.constant(weight, "weight"), index, axis=0)
     return layer.b.add(rows, layer.constant(bias[0], "bias")) if bias else rows
 
 
@@ -81,8 +81,7 @@ def _conv(layer: Layer, x: Value, group: int) -> Value:
         raise layer.shape_error(f"group {group} does not divide {channels} input and {outputs} output channels")
     kernel = window(layer, p, "kernel", None)
     weights = layer.weights((outputs, channels // group, *kernel), *([(outputs,)] if p.bias_term else []))
-    result: Value = layer.b.conv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
-    return result
+    return layer.b.conv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
 
 
 def _deconv(layer: Layer, x: Value) -> Value:
@@ -92,8 +91,7 @@ def _deconv(layer: Layer, x: Value) -> Value:
         raise layer.shape_error(f"group {group} does not divide {channels} input and {outputs} output channels")
     kernel = window(layer, p, "kernel", None)
     weights = layer.weights((channels, outputs // group, *kernel), *([(outputs,)] if p.bias_term else []))
-    result: Value = layer.b.deconv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
-    return result
+    return layer.b.deconv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
 
 
 def _constants(layer: Layer, arrays: Sequence[Any]) -> list[Value]:

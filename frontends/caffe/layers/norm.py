@@ -36,7 +36,7 @@ def scale(layer: Layer) -> Results:
     if len(layer.inputs) == 2:
         factor = layer.inputs[1]
         bias = layer.weights(factor.shape)[0] if p.bias_term else None
-        y: Value = layer.b.mul(x, _aligned(layer, factor, axis))
+        y = layer.b.mul(x, _aligned(layer, factor, axis))
         return y if bias is None else layer.b.add(y, _aligned(layer, layer.constant(bias, "bias"), axis))
     shape = _covered(layer, axis, p.num_axes)
     weights = layer.weights(shape, *([shape] if p.bias_term else []))

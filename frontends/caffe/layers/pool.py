@@ -42,7 +42,7 @@ def pooling(layer: Layer) -> Results:
     geometry = {"kernel": kernel, "strides": strides, "pads": (pads[0], pads[0], pads[1], pads[1]), "ceil_mode": ceil}
     if p.pool == _Param.AVE:
         return layer.b.avg_pool(x, count_include_pad=any(pads), **geometry)
-    pooled: Value = layer.b.max_pool(x, **geometry)
+    pooled = layer.b.max_pool(x, **geometry)
     if len(layer.p.top) < 2:
         return pooled
     return [pooled, layer.b.cast(layer.b.max_pool_mask(x, **geometry), dtype="f32")]
@@ -72,7 +72,7 @@ def _pyramid_level(layer: Layer, bins: int) -> Value:
         raise layer.shape_error(f"{list(x.shape[2:])} pixels cannot be pooled into {bins} x {bins} windows")
     geometry = {"kernel": kernel, "strides": kernel, "pads": (pads[0], pads[0], pads[1], pads[1]), "ceil_mode": True}
     if layer.p.spp_param.pool == caffe_pb2.SPPParameter.MAX:
-        made: Value = layer.b.max_pool(x, **geometry)
+        made = layer.b.max_pool(x, **geometry)
     else:
         made = layer.b.avg_pool(x, count_include_pad=any(pads), **geometry)
     return made

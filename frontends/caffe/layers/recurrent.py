@@ -26,8 +26,8 @@ def lstm(layer: Layer) -> Results:
     for of_step, cont in zip(moved, steps):
         if h is not None:
             of_step = b.add(of_step, b.matmul(b.mul(h, cont), h_weight, transpose_right=True))
-        gates, candidate = b.split(of_step, axis=1, sizes=(3 * units, units))
-        i, f, o = b.split(b.sigmoid(gates), axis=1, sizes=(units,) * 3)
+        gates, candidate = b.create("split", [of_step], {"axis": 1, "sizes": (3 * units, units)}).results
+        i, f, o = b.create("split", [b.sigmoid(gates)], {"axis": 1, "sizes": (units,) * 3}).results
         fresh = b.mul(i, b.tanh(candidate))
         c = fresh if c is None else b.add(b.mul(b.mul(f, cont), c), fresh)
         h = b.mul(o, b.tanh(c))
@@ -105,7 +105,7 @@ def _transformed(
 def _by_step(layer: Layer, rows: Value, time: int) -> list[Value]:
     if time == 1:
         return [rows]
-    return list(layer.b.split(rows, axis=0, sizes=(rows.shape[0] // time,) * time))
+    return list(layer.b.create("split", [rows], {"axis": 0, "sizes": (rows.shape[0] // time,) * time}).results)
 
 
 def _results(layer: Layer, outputs: list[Value], states: list[Value]) -> list[Value]:

@@ -62,6 +62,6 @@ def _largest(layer: Layer, x: Value, axis: int, count: int) -> tuple[Value, Valu
     if count == 1 and not layer.p.argmax_param.out_max_val:
         values, places = turned, b.arg(turned, method="max", axis=axis)
     else:
-        values, places = b.top_k(turned, k=count, axis=axis)
+        values, places = b.create("top_k", [turned], {"k": count, "axis": axis}).results
     places = b.cast(places, dtype="f32")
     return values, b.sub(layer.scalar(last, places, "last"), places)

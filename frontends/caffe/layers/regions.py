@@ -59,18 +59,17 @@ def proposal(layer: Layer) -> Results:
         raise layer.bad(
             f"needs counts of 1 to {_MAX_ROIS} and a threshold of 0 or more, got {counts}, {p.nms_thresh:g}"
         )
-    found = layer.b.proposal(
-        scores,
-        deltas,
-        layer.reshape(image, (image.shape[0], math.prod(image.shape[1:]))),
-        anchors=_anchors(p.base_size, ratios, scales),
-        feature_stride=p.feat_stride,
-        min_size=p.min_size,
-        pre_nms_count=p.pre_nms_topn,
-        post_nms_count=p.post_nms_topn,
-        nms_threshold=float(p.nms_thresh),
-    )
-    return found[: max(1, len(layer.p.top))]
+    image_facts = layer.reshape(image, (image.shape[0], math.prod(image.shape[1:])))
+    attributes = {
+        "anchors": _anchors(p.base_size, ratios, scales),
+        "feature_stride": p.feat_stride,
+        "min_size": p.min_size,
+        "pre_nms_count": p.pre_nms_topn,
+        "post_nms_count": p.post_nms_topn,
+        "nms_threshold": float(p.nms_thresh),
+    }
+    found = layer.b.create("proposal", [scores, deltas, image_facts], attributes).results
+    return list(found[: max(1, len(layer.p.top))])
 
 
 def _anchors(base: int, ratios: list[float], scales: list[float]) -> list[float]:

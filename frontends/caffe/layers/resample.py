@@ -30,8 +30,7 @@ def _unpooled(layer: Layer) -> Value:
     width = p.upsample_w or x.shape[3] * (p.scale_w or factor) - p.pad_out_w
     if min(height, width) < 1 or prod(x.shape[:2]) * height * width > MAX_ELEMENTS:
         raise layer.bad(f"cannot make planes of {height} x {width} from {list(x.shape)}")
-    result: Value = layer.b.max_unpool(x, mask, size=(height, width))
-    return result
+    return layer.b.max_unpool(x, mask, size=(height, width))
 
 
 @caffe_layer("Interp")
@@ -67,10 +66,7 @@ def _cut(layer: Layer, x: Value, before: int, after: int) -> Value:
     n, c, h, w = x.shape
     if min(h, w) <= before + after:
         raise layer.shape_error(f"pads of {[-before, -after]} leave nothing of {list(x.shape)}")
-    result: Value = layer.b.slice(
-        x, starts=(0, 0, before, before), ends=(n, c, h - after, w - after), steps=(1, 1, 1, 1)
-    )
-    return result
+    return layer.b.slice(x, starts=(0, 0, before, before), ends=(n, c, h - after, w - after), steps=(1, 1, 1, 1))
 
 
 def _interp_size(layer: Layer, size: int, wanted: int) -> int:

@@ -58,8 +58,7 @@ for _type, (_op, _attributes) in _UNARY.items():
 
 @onnx_op("Binarizer", domain="ai.onnx.ml")
 def binarizer(node: Node, b: Builder) -> Value:
-    out: Value = b.threshold(node.input(0), threshold=node.float("threshold", 0.0))
-    return out
+    return b.threshold(node.input(0), threshold=node.float("threshold", 0.0))
 
 
 @onnx_op("Clip")
@@ -84,8 +83,7 @@ def _clip(b: Builder, x: Value, low: float | None, high: float | None) -> Tensor
     bounds = {name: float(value) for name, value in (("min", low), ("max", high)) if value is not None}
     if low is not None and high is not None and low > high:  # ONNX: the upper bound wins
         bounds["min"] = bounds["max"]
-    out: Value = b.clip(x, **bounds) if bounds else x
-    return out
+    return b.clip(x, **bounds) if bounds else x
 
 
 @onnx_op("PRelu")
@@ -101,8 +99,7 @@ def prelu(node: Node, b: Builder) -> Value:
         axis = wide[0] if wide else 1
         return _prelu(node, b, x, slope, axis)
     zero = b.weight(np.zeros((), x.type.numpy), "zero")
-    out: Value = b.add(b.max(x, zero), b.mul(b.min(x, zero), node.input(1)))
-    return out
+    return b.add(b.max(x, zero), b.mul(b.min(x, zero), node.input(1)))
 
 
 def _prelu(node: Node, b: Builder, x: Value, slope: Tensor, axis: int) -> Value:
@@ -110,14 +107,12 @@ def _prelu(node: Node, b: Builder, x: Value, slope: Tensor, axis: int) -> Value:
         vector = b.weight(slope.reshape(-1), node.proto.input[1])
     else:
         vector = b.reshape(slope, shape=(slope.type.size,))
-    out: Value = b.prelu(x, vector, axis=axis)
-    return out
+    return b.prelu(x, vector, axis=axis)
 
 
 @onnx_op("Gelu")
 def gelu(node: Node, b: Builder) -> Value:
-    out: Value = b.gelu(node.input(0), approximate=node.string("approximate", "none"))
-    return out
+    return b.gelu(node.input(0), approximate=node.string("approximate", "none"))
 
 
 @onnx_op("Softmax", "LogSoftmax", "Hardmax")
@@ -132,8 +127,7 @@ def softmax_flattened(node: Node, b: Builder) -> Value:
     for size in x.shape[:axis]:
         rows *= size
     flat = b.reshape(x, shape=(rows, x.type.size // max(rows, 1)))
-    out: Value = b.reshape(b.create(name, [flat], {"axis": 1}).result, shape=x.shape)
-    return out
+    return b.reshape(b.create(name, [flat], {"axis": 1}).result, shape=x.shape)
 
 
 _SOFTMAX = {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "hardmax"}

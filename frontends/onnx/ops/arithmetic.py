@@ -40,15 +40,13 @@ def add_sub_mul(node: Node, b: Builder) -> Value:
 
 @onnx_op("Div")
 def divide(node: Node, b: Builder) -> Value:
-    out: Value = b.div(node.input(0), node.input(1))
-    return out
+    return b.div(node.input(0), node.input(1))
 
 
 @onnx_op("Mod")
 def modulo(node: Node, b: Builder) -> Value:
     """Before opset 10 there was none; without fmod the inputs are integers."""
-    out: Value = b.mod(node.input(0), node.input(1), fmod=node.flag("fmod"))
-    return out
+    return b.mod(node.input(0), node.input(1), fmod=node.flag("fmod"))
 
 
 @onnx_op("Mean")
@@ -57,8 +55,7 @@ def mean(node: Node, b: Builder) -> Value:
     assert isinstance(total, Value), "a sum is one value"
     if len(node) == 1:
         return total
-    out: Value = b.div(total, b.weight(np.asarray(len(node), total.type.numpy), "count"))
-    return out
+    return b.div(total, b.weight(np.asarray(len(node), total.type.numpy), "count"))
 
 
 @onnx_op("Pow")
@@ -69,18 +66,15 @@ def power(node: Node, b: Builder) -> Value:
     if node.is_constant(1) and base.type.is_float:
         number = node.constant(1)
         if number.ndim <= base.type.rank and number.size == 1 and float(number.item()) in (2.0, 0.5):
-            root: Value = b.mul(base, base) if number.item() == 2 else b.sqrt(base)
-            return root
+            return b.mul(base, base) if number.item() == 2 else b.sqrt(base)
         exponent = b.weight(number.astype(base.type.numpy), node.proto.input[1])
-    out: Value = b.pow(base, exponent)
-    return out
+    return b.pow(base, exponent)
 
 
 @onnx_op("Reciprocal")
 def reciprocal(node: Node, b: Builder) -> Value:
     x = node.input(0)
-    out: Value = b.div(b.weight(np.ones((), x.type.numpy), "one"), x)
-    return out
+    return b.div(b.weight(np.ones((), x.type.numpy), "one"), x)
 
 
 @onnx_op("Cast")
@@ -100,14 +94,12 @@ def cast_value(b: Builder, x: Value, to: str) -> Value:
     """ONNX cuts reals towards zero where the IR's cast rounds, and wraps integers where it saturates."""
     if x.dtype == to:
         return x
-    out: Value = b.cast(x, dtype=to, truncate=to[0] in "iu" and x.dtype != "bool")
-    return out
+    return b.cast(x, dtype=to, truncate=to[0] in "iu" and x.dtype != "bool")
 
 
 @onnx_op("BitCast")
 def bit_cast(node: Node, b: Builder) -> Value:
-    out: Value = b.bit_cast(node.input(0), dtype=dtype_name(node.int("to")))
-    return out
+    return b.bit_cast(node.input(0), dtype=dtype_name(node.int("to")))
 
 
 # -- comparison and logic -----------------------------------------------------------
@@ -122,8 +114,7 @@ _COMPARE = {
 
 @onnx_op(*_COMPARE)
 def compare(node: Node, b: Builder) -> Value:
-    out: Value = b.compare(node.input(0), node.input(1), method=_COMPARE[node.type])
-    return out
+    return b.compare(node.input(0), node.input(1), method=_COMPARE[node.type])
 
 
 _BITS = {
@@ -146,24 +137,20 @@ def bits(node: Node, b: Builder) -> Value:
 
 @onnx_op("BitShift")
 def bit_shift(node: Node, b: Builder) -> Value:
-    out: Value = b.bit_shift(node.input(0), node.input(1), direction=node.string("direction").lower())
-    return out
+    return b.bit_shift(node.input(0), node.input(1), direction=node.string("direction").lower())
 
 
 @onnx_op("Where")
 def where(node: Node, b: Builder) -> Value:
-    out: Value = b.where(node.input(0), node.input(1), node.input(2))
-    return out
+    return b.where(node.input(0), node.input(1), node.input(2))
 
 
 @onnx_op("IsNaN")
 def is_nan(node: Node, b: Builder) -> Value:
-    out: Value = b.is_nan(node.input(0))
-    return out
+    return b.is_nan(node.input(0))
 
 
 @onnx_op("IsInf")
 def is_inf(node: Node, b: Builder) -> Value:
     signs = {"positive": node.flag("detect_positive", True), "negative": node.flag("detect_negative", True)}
-    out: Value = b.is_inf(node.input(0), **signs)
-    return out
+    return b.is_inf(node.input(0), **signs)

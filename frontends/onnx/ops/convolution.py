@@ -55,7 +55,7 @@ def convolve(node: Node, b: Builder, x: Value, weight: Value, bias: Value | None
         depth = x.shape[0] // shape[0]
         weight = merged_weight(b, weight)
         strides, pads, dilations = strides[1:], pads[1:], dilations[1:]
-    out: Value = b.conv(
+    out = b.conv(
         as_image(b, x),
         as_image(b, weight),
         bias,
@@ -82,22 +82,19 @@ def _depth_windows(b: Builder, x: Value, taps: int, stride: int, pads: tuple[int
         part = b.slice(x, starts=(0, 0, first, 0, 0), ends=ends, steps=(1, 1, stride, 1, 1))
         parts.append(b.reshape(b.permute(part, order=(0, 2, 1, 3, 4)), shape=(n * count, c, 1, h, w)))
     stacked = b.concat(*parts, axis=2) if taps > 1 else parts[0]
-    out: Value = b.reshape(stacked, shape=(n * count, c * taps, h, w))
-    return out
+    return b.reshape(stacked, shape=(n * count, c * taps, h, w))
 
 
 def merged_weight(b: Builder, weight: Value) -> Value:
     """(A, B, KD, KH, KW) as (A, B * KD, KH, KW)."""
     first, second, *taps = weight.shape
-    out: Value = b.reshape(weight, shape=(first, second * taps[0], taps[1], taps[2]))
-    return out
+    return b.reshape(weight, shape=(first, second * taps[0], taps[1], taps[2]))
 
 
 def depth_second(b: Builder, x: Value, images: int, depth: int) -> Value:
     """(N * D, C, H, W) as (N, C, D, H, W)."""
     _, c, h, w = x.shape
-    out: Value = b.permute(b.reshape(x, shape=(images, depth, c, h, w)), order=(0, 2, 1, 3, 4))
-    return out
+    return b.permute(b.reshape(x, shape=(images, depth, c, h, w)), order=(0, 2, 1, 3, 4))
 
 
 @onnx_op("ConvTranspose")
@@ -150,8 +147,7 @@ def tap_weight(b: Builder, like: Value, taps: Sequence[int]) -> Value:
     count = prod(taps)
     if count > _MOST_TAPS:
         raise UnsupportedError(f"a window of {list(taps)} is not supported: it has more than {_MOST_TAPS} elements")
-    out: Value = b.weight(np.eye(count, dtype=like.type.numpy).reshape(count, 1, *taps), "taps")
-    return out
+    return b.weight(np.eye(count, dtype=like.type.numpy).reshape(count, 1, *taps), "taps")
 
 
 def _deep_transpose(b: Builder, x: Value, weight: Value, bias: Value | None, geometry: Geometry, group: int) -> Value:
@@ -182,7 +178,7 @@ def _deep_transpose(b: Builder, x: Value, weight: Value, bias: Value | None, geo
         pads=(*depth[2], 0, 0),
         output_pads=(depth[3], 0),
     )
-    out: Value = b.reshape(summed, shape=(n, outputs, summed.shape[2], oh, ow))
+    out = b.reshape(summed, shape=(n, outputs, summed.shape[2], oh, ow))
     if bias is not None:
         out = b.add(out, b.reshape(bias, shape=(outputs, 1, 1, 1)))
     return out

@@ -22,8 +22,7 @@ def gather(node: Node, b: Builder) -> Value:
     x, axis = node.input(0), axis_of(node.int("axis", 0), node.rank(0, least=1))
     index = node.constant(1) if node.is_constant(1) else None
     if index is None or not 0 < index.size <= _MAX_SLICES or index.dtype.kind not in "iu":
-        out: Value = b.gather(x, node.input(1), axis=axis)
-        return out
+        return b.gather(x, node.input(1), axis=axis)
     size = x.shape[axis]
     if index.min() < -size or index.max() >= size:
         raise ShapeError(f"index {int(index.min())} to {int(index.max())} is outside axis {axis} with {size} elements")
@@ -41,29 +40,25 @@ def gather(node: Node, b: Builder) -> Value:
 @onnx_op("GatherElements")
 def gather_elements(node: Node, b: Builder) -> Value:
     axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
-    out: Value = b.gather_elements(node.input(0), node.input(1), axis=axis)
-    return out
+    return b.gather_elements(node.input(0), node.input(1), axis=axis)
 
 
 @onnx_op("GatherND")
 def gather_nd(node: Node, b: Builder) -> Value:
-    out: Value = b.gather_nd(node.input(0), node.input(1), batch_dims=node.int("batch_dims", 0))
-    return out
+    return b.gather_nd(node.input(0), node.input(1), batch_dims=node.int("batch_dims", 0))
 
 
 @onnx_op("Scatter", "ScatterElements")
 def scatter_elements(node: Node, b: Builder) -> Value:
     axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
     how = choice("reduction", node.string("reduction", "none"), _REDUCTIONS)
-    out: Value = b.scatter_elements(node.input(0), node.input(1), node.input(2), axis=axis, reduction=how)
-    return out
+    return b.scatter_elements(node.input(0), node.input(1), node.input(2), axis=axis, reduction=how)
 
 
 @onnx_op("ScatterND")
 def scatter_nd(node: Node, b: Builder) -> Value:
     how = choice("reduction", node.string("reduction", "none"), _REDUCTIONS)
-    out: Value = b.scatter_nd(node.input(0), node.input(1), node.input(2), reduction=how)
-    return out
+    return b.scatter_nd(node.input(0), node.input(1), node.input(2), reduction=how)
 
 
 @onnx_op("OneHot")
@@ -73,15 +68,13 @@ def one_hot(node: Node, b: Builder) -> Value:
     if depth < 1:
         raise ShapeError(f"depth must be positive, got {depth}")
     axis = axis_of(node.int("axis", -1), node.rank() + 1)
-    out: Value = b.one_hot(cast_value(b, node.input(0), "i64"), node.input(2), depth=depth, axis=axis)
-    return out
+    return b.one_hot(cast_value(b, node.input(0), "i64"), node.input(2), depth=depth, axis=axis)
 
 
 @onnx_op("ReverseSequence")
 def reverse_sequence(node: Node, b: Builder) -> Value:
     axes = {"batch_axis": node.int("batch_axis", 1), "time_axis": node.int("time_axis", 0)}
-    out: Value = b.reverse_sequence(node.input(0), node.input(1), **axes)
-    return out
+    return b.reverse_sequence(node.input(0), node.input(1), **axes)
 
 
 @onnx_op("Compress")
@@ -96,8 +89,7 @@ def compress(node: Node, b: Builder) -> Value:
     chosen = np.flatnonzero(condition).astype(np.int64)
     if chosen.size and chosen[-1] >= x.shape[axis]:
         raise ShapeError(f"the condition chooses element {int(chosen[-1])} of {x.shape[axis]}")
-    out: Value = b.gather(x, b.weight(chosen, "chosen"), axis=axis)
-    return out
+    return b.gather(x, b.weight(chosen, "chosen"), axis=axis)
 
 
 @onnx_op("Trilu")
@@ -105,8 +97,7 @@ def trilu(node: Node, b: Builder) -> Value:
     """The diagonal is cut to the matrix, beyond which it changes nothing."""
     x, diagonal = node.input(0), node.scalar(1) or 0
     reach = max(node.shape()[-2:], default=0) + 1
-    out: Value = b.trilu(x, upper=node.flag("upper", True), k=max(-reach, min(reach, diagonal)))
-    return out
+    return b.trilu(x, upper=node.flag("upper", True), k=max(-reach, min(reach, diagonal)))
 
 
 @onnx_op("TensorScatter", since=24)
@@ -124,5 +115,4 @@ def tensor_scatter(node: Node, b: Builder) -> Value:
         places = b.add(cast_value(b, first, "i64"), places, wrap=True)
     if circular:
         places = b.mod(places, b.weight(np.asarray(x.shape[axis]), "size"))
-    out: Value = b.scatter_elements(x, places, update, axis=axis)
-    return out
+    return b.scatter_elements(x, places, update, axis=axis)

@@ -17,8 +17,7 @@ def to_shape(b: Builder, x: Value, shape: Sequence[int]) -> Value:
     """A reshape, or the value itself where nothing changes."""
     if tuple(shape) == x.shape:
         return x
-    out: Value = b.reshape(x, shape=tuple(shape))
-    return out
+    return b.reshape(x, shape=tuple(shape))
 
 
 @onnx_op("Reshape")
@@ -52,16 +51,14 @@ def transpose(node: Node, b: Builder) -> Value:
     order = node.ints("perm", tuple(reversed(range(rank))))
     if order == tuple(range(rank)):
         return x
-    out: Value = b.permute(x, order=order)
-    return out
+    return b.permute(x, order=order)
 
 
 @onnx_op("Concat")
 def concat(node: Node, b: Builder) -> Value:
     values = node.inputs()
     axis = axis_of(node.int("axis"), node.rank())
-    out: Value = b.concat(*values, axis=axis) if len(values) > 1 else values[0]
-    return out
+    return b.concat(*values, axis=axis) if len(values) > 1 else values[0]
 
 
 @onnx_op("Split")
@@ -108,8 +105,7 @@ def slice_axes(b: Builder, x: Value, ranges: dict[int, tuple[int, int, int]]) ->
         starts[axis], ends[axis], steps[axis] = start, stop, step
     if starts == [0] * x.type.rank and tuple(ends) == x.shape and all(s == 1 for s in steps):
         return x
-    out: Value = b.slice(x, starts=starts, ends=ends, steps=steps)
-    return out
+    return b.slice(x, starts=starts, ends=ends, steps=steps)
 
 
 @onnx_op("Slice")
@@ -175,8 +171,7 @@ def _pad(node: Node, b: Builder, pads: Sequence[int], axes: Sequence[int], value
         return x
     if mode == "wrap":
         return _wrapped(b, x, widths[::2], widths[1::2])
-    out: Value = b.pad(x, pads=widths, mode=mode, value=value if mode == "constant" else 0.0)
-    return out
+    return b.pad(x, pads=widths, mode=mode, value=value if mode == "constant" else 0.0)
 
 
 def _wrapped(b: Builder, x: Value, before: Sequence[int], after: Sequence[int]) -> Value:
@@ -193,8 +188,7 @@ def _wrapped(b: Builder, x: Value, before: Sequence[int], after: Sequence[int]) 
 @onnx_op("Tile")
 def tile(node: Node, b: Builder) -> Value:
     x, reps = node.input(0), node.constant_ints(1) or ()
-    out: Value = x if all(r == 1 for r in reps) and len(reps) == x.type.rank else b.tile(x, reps=reps)
-    return out
+    return x if all(r == 1 for r in reps) and len(reps) == x.type.rank else b.tile(x, reps=reps)
 
 
 @onnx_op("Expand")
@@ -208,8 +202,7 @@ def expand(node: Node, b: Builder) -> Value:
         raise ShapeError(f"{list(x.shape)} does not broadcast to {list(wanted)}")
     reps = tuple(w if h == 1 else 1 for h, w in zip(have, want))
     x = to_shape(b, x, have)
-    out: Value = b.tile(x, reps=reps) if any(r != 1 for r in reps) else x
-    return out
+    return b.tile(x, reps=reps) if any(r != 1 for r in reps) else x
 
 
 @onnx_op("DepthToSpace")
@@ -221,7 +214,7 @@ def depth_to_space(node: Node, b: Builder) -> Value:
     depth = c // (size * size)
     split_shape = (n, size, size, depth, h, w) if mode == "DCR" else (n, depth, size, size, h, w)
     order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-    out: Value = b.permute(b.reshape(node.input(0), shape=split_shape), order=order)
+    out = b.permute(b.reshape(node.input(0), shape=split_shape), order=order)
     return to_shape(b, out, (n, depth, h * size, w * size))
 
 

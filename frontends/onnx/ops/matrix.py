@@ -31,8 +31,7 @@ def gemm(node: Node, b: Builder) -> Value:
     bias = _bias(node, beta, columns) if alpha == 1 and node.is_constant(2) else None
     transposed = {"transpose_left": turn_left, "transpose_right": turn_right}
     if bias is not None:
-        out: Value = b.matmul(left, right, b.weight(bias, names[2]), **transposed)
-        return out
+        return b.matmul(left, right, b.weight(bias, names[2]), **transposed)
     out = b.matmul(left, right, **transposed)
     if alpha != 1:
         out = b.mul(out, b.weight(_scalar(out, alpha), "alpha"))
@@ -69,7 +68,7 @@ def product(b: Builder, left: Value, right: Value) -> Value:
         left = b.reshape(left, shape=(1, *left.shape))
     if drop_column:
         right = b.reshape(right, shape=(*right.shape, 1))
-    out: Value = b.matmul(left, right)
+    out = b.matmul(left, right)
     if drop_row or drop_column:
         *batch, rows, columns = out.shape
         kept = ([] if drop_row else [rows]) + ([] if drop_column else [columns])
@@ -89,8 +88,7 @@ def einsum(node: Node, b: Builder) -> Value:
         return _arranged(b, values[0], terms[0], result)
     if plain and len(values) == 2 and values[0].type.is_float and set(result) <= {*terms[0], *terms[1]}:
         return _as_matmul(b, values, terms, result)
-    out: Value = b.einsum(*values, equation=f"{','.join(terms)}->{result}")
-    return out
+    return b.einsum(*values, equation=f"{','.join(terms)}->{result}")
 
 
 def _explicit(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
@@ -160,5 +158,5 @@ def _as_matmul(b: Builder, values: Sequence[Value], terms: Sequence[str], result
     right = b.reshape(
         _arranged(b, values[1], second, batch + inner + columns), shape=(length(batch), length(inner), length(columns))
     )
-    out: Value = b.reshape(b.matmul(left, right), shape=[sizes[c] for c in batch + rows + columns])
+    out = b.reshape(b.matmul(left, right), shape=[sizes[c] for c in batch + rows + columns])
     return _arranged(b, out, batch + rows + columns, result)

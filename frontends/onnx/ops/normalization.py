@@ -19,20 +19,18 @@ def batch_normalization(node: Node, b: Builder) -> Value:
             "only the inference form with one value per channel is supported",
             remedy="export the model in inference mode",
         )
-    out: Value = b.batch_norm(*(node.input(i) for i in range(5)), epsilon=node.float("epsilon", 1e-5))
-    return out
+    return b.batch_norm(*(node.input(i) for i in range(5)), epsilon=node.float("epsilon", 1e-5))
 
 
 @onnx_op("LRN")
 def lrn(node: Node, b: Builder) -> Value:
-    out: Value = b.lrn(
+    return b.lrn(
         node.input(0),
         size=node.int("size"),
         alpha=node.float("alpha", 1e-4),
         beta=node.float("beta", 0.75),
         k=node.float("bias", 1.0),
     )
-    return out
 
 
 @onnx_op("LpNormalization")
@@ -43,8 +41,7 @@ def lp_normalization(node: Node, b: Builder) -> Value:
     axis = axis_of(node.int("axis", -1), x.type.rank)
     norm = b.reduce(x, method="l1" if p == 1 else "l2", axes=(axis,))
     least = 4 * np.finfo(x.type.numpy).tiny  # what is all 0 stays 0; chips divide by nothing smaller
-    out: Value = b.div(x, b.max(norm, b.weight(np.asarray(least), "least")))
-    return out
+    return b.div(x, b.max(norm, b.weight(np.asarray(least), "least")))
 
 
 def standardized(b: Builder, x: Value, axes: tuple[int, ...], epsilon: float) -> tuple[Value, Value, Value]:
@@ -60,8 +57,7 @@ def standardized(b: Builder, x: Value, axes: tuple[int, ...], epsilon: float) ->
 def instance_normalization(node: Node, b: Builder) -> Value:
     x, rank = node.input(0), node.rank(0, least=3)
     normal, _, _ = standardized(b, x, tuple(range(2, rank)), node.float("epsilon", 1e-5))
-    out: Value = b.scale(normal, node.input(1), node.input(2))
-    return out
+    return b.scale(normal, node.input(1), node.input(2))
 
 
 @onnx_op("LayerNormalization", since=17)

@@ -154,8 +154,7 @@ def average_pool(node: Node, b: Builder) -> Value:
         low, high = (-before, x.shape[2 + i] + after) if counted else (0, x.shape[2 + i])
         inside = np.sum((where >= low) & (where < high), axis=1)
         counts = counts * inside.reshape([-1 if i == axis else 1 for axis in range(counts.ndim)])
-    out: Value = b.div(_sums(b, x, windows), b.weight(counts.astype(x.type.numpy), "counts"))
-    return out
+    return b.div(_sums(b, x, windows), b.weight(counts.astype(x.type.numpy), "counts"))
 
 
 def _sums(b: Builder, x: Value, windows: _Windows) -> Value:
@@ -184,13 +183,12 @@ def _power(b: Builder, x: Value, p: int) -> Value:
     """|x| ** p."""
     if p < 1:
         raise FileFormatError(f"p must be 1 or more, got {p}")
-    out: Value = b.mul(x, x) if p == 2 else b.abs(x)
+    out = b.mul(x, x) if p == 2 else b.abs(x)
     return out if p <= 2 else b.pow(out, b.weight(np.asarray(p, x.type.numpy), "p"))
 
 
 def _root(b: Builder, x: Value, p: int) -> Value:
-    out: Value = x if p == 1 else b.sqrt(x) if p == 2 else b.pow(x, b.weight(np.asarray(1 / p, x.type.numpy), "root"))
-    return out
+    return x if p == 1 else b.sqrt(x) if p == 2 else b.pow(x, b.weight(np.asarray(1 / p, x.type.numpy), "root"))
 
 
 # -- over everything ----------------------------------------------------------------

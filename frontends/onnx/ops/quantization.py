@@ -31,7 +31,7 @@ def quantize_linear(node: Node, b: Builder) -> Value:
     precision = node.int("precision", 0)
     if precision and dtype_name(precision) != scale.dtype:
         scale = b.cast(scale, dtype=dtype_name(precision))
-    out: Value = b.quantize_linear(
+    return b.quantize_linear(
         x,
         scale,
         zero_point,
@@ -39,14 +39,13 @@ def quantize_linear(node: Node, b: Builder) -> Value:
         axis=_axis(node, scale, x.type.rank),
         block_size=node.int("block_size", 0),
     )
-    return out
 
 
 @onnx_op("DequantizeLinear")
 def dequantize_linear(node: Node, b: Builder) -> Value:
     x, scale = node.input(0), node.input(1)
     stated = node.int("output_dtype", 0)
-    out: Value = b.dequantize_linear(
+    out = b.dequantize_linear(
         x, scale, node.optional(2), axis=_axis(node, scale, x.type.rank), block_size=node.int("block_size", 0)
     )
     if stated and dtype_name(stated) != out.dtype:
@@ -57,10 +56,9 @@ def dequantize_linear(node: Node, b: Builder) -> Value:
 def _real(node: Node, b: Builder, index: int, axis: int = 1) -> Value:
     """Inputs index (quantized), index + 1 (scale) and index + 2 (zero point) as reals."""
     scale = node.input(index + 1)
-    out: Value = b.dequantize_linear(
+    return b.dequantize_linear(
         node.input(index), scale, node.optional(index + 2), axis=axis if scale.type.size > 1 else 1
     )
-    return out
 
 
 def _quantized(node: Node, b: Builder, x: Value, index: int) -> Value:
@@ -68,8 +66,7 @@ def _quantized(node: Node, b: Builder, x: Value, index: int) -> Value:
     scale, zero_point = node.input(index), node.input(index + 1)
     if scale.type.size != 1:
         raise UnsupportedError("only one scale for the whole result is supported")
-    out: Value = b.quantize_linear(x, scale, zero_point, dtype=zero_point.dtype)
-    return out
+    return b.quantize_linear(x, scale, zero_point, dtype=zero_point.dtype)
 
 
 @onnx_op("QLinearConv")
@@ -93,29 +90,26 @@ def qlinear_matmul(node: Node, b: Builder) -> Value:
 
 def _exact(node: Node, b: Builder, index: int, zero_point: int, axis: int) -> Value:
     """Integers without their zero point as f64, in which the sums of their products are exact."""
-    x: Value = b.cast(node.input(index), dtype="f64")
+    x = b.cast(node.input(index), dtype="f64")
     if not node.has(zero_point):
         return x
-    offset: Value = b.cast(node.input(zero_point), dtype="f64")
+    offset = b.cast(node.input(zero_point), dtype="f64")
     shape = [1] * x.type.rank
     if offset.type.size > 1:
         shape[axis] = offset.type.size
-    out: Value = b.sub(x, b.reshape(offset, shape=shape if x.type.rank else ()))
-    return out
+    return b.sub(x, b.reshape(offset, shape=shape if x.type.rank else ()))
 
 
 @onnx_op("ConvInteger")
 def conv_integer(node: Node, b: Builder) -> Value:
-    out: Value = b.cast(convolve(node, b, _exact(node, b, 0, 2, 1), _exact(node, b, 1, 3, 0), None), dtype="i32")
-    return out
+    return b.cast(convolve(node, b, _exact(node, b, 0, 2, 1), _exact(node, b, 1, 3, 0), None), dtype="i32")
 
 
 @onnx_op("MatMulInteger")
 def matmul_integer(node: Node, b: Builder) -> Value:
     left = _exact(node, b, 0, 2, max(0, node.rank(0, least=1) - 2))
     right = _exact(node, b, 1, 3, node.rank(1, least=1) - 1)
-    out: Value = b.cast(product(b, left, right), dtype="i32")
-    return out
+    return b.cast(product(b, left, right), dtype="i32")
 
 
 @onnx_op("DynamicQuantizeLinear")

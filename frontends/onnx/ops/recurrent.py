@@ -70,8 +70,7 @@ def layer(node: Node, b: Builder, kind: str, weight: Value, recurrence: Value) -
         if not node.has(index):
             return b.weight(np.broadcast_to(np.zeros((), x.type.numpy), shape), name)
         value = node.input(index)
-        turned: Value = b.permute(value, order=(1, 0, 2)) if batch_first and len(shape) == 3 else value
-        return turned
+        return b.permute(value, order=(1, 0, 2)) if batch_first and len(shape) == 3 else value
 
     state = (directions, x.shape[1], hidden)
     values = [x, weight, recurrence, operand(3, (directions, 2 * gates * hidden), "bias"), operand(5, state, "state")]

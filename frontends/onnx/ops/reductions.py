@@ -40,16 +40,14 @@ def reduce(node: Node, b: Builder) -> Value:
     if x.dtype == "bool" and method not in ("max", "min"):
         raise UnsupportedError(f"{node.type} of bool is not supported")
     chosen = axes_of(axes or tuple(range(x.type.rank)), x.type.rank)
-    out: Value = b.reduce(x, method=method, axes=chosen, keepdims=keep, **wrapping(x))
-    return out
+    return b.reduce(x, method=method, axes=chosen, keepdims=keep, **wrapping(x))
 
 
 def _alone(b: Builder, x: Value, method: str) -> Value:
     how = _ALONE.get(method)
     if how is None:
         return x
-    out: Value = b.mul(x, x, **wrapping(x)) if how == "square" else b.create(how, [x]).result
-    return out
+    return b.mul(x, x, **wrapping(x)) if how == "square" else b.create(how, [x]).result
 
 
 @onnx_op("ArgMax", "ArgMin")
@@ -60,8 +58,7 @@ def arg(node: Node, b: Builder) -> Value:
     how = {"method": node.type[3:].lower(), "axis": axis, "keepdims": node.flag("keepdims", True)}
     size = x.shape[axis]
     if not node.flag("select_last_index"):
-        out: Value = b.cast(b.arg(x, **how), dtype="i64")
-        return out
+        return b.cast(b.arg(x, **how), dtype="i64")
     back = b.arg(slice_axes(b, x, {axis: (size - 1, -size - 1, -1)}), **how)
     last = b.weight(np.asarray(size - 1, np.int32), "last")
     out = b.cast(b.sub(last, back), dtype="i64")
@@ -72,8 +69,7 @@ def arg(node: Node, b: Builder) -> Value:
 def cumulate(node: Node, b: Builder) -> Value:
     ways = {"exclusive": node.flag("exclusive"), "reverse": node.flag("reverse")}
     method, where = node.type[3:].lower(), axis_of(node.whole(1), node.rank(0, least=1))
-    out: Value = b.cumulate(node.input(0), method=method, axis=where, **ways)
-    return out
+    return b.cumulate(node.input(0), method=method, axis=where, **ways)
 
 
 @onnx_op("TopK")
@@ -89,11 +85,11 @@ def top_k_by_input(node: Node, b: Builder) -> tuple[Value, Value]:
 
 def _top_k(node: Node, b: Builder, k: int) -> tuple[Value, Value]:
     axis = axis_of(node.int("axis", -1), node.rank(0, least=1))
-    values, indices = b.top_k(node.input(0), k=k, axis=axis, largest=node.flag("largest", True))
+    attributes = {"k": k, "axis": axis, "largest": node.flag("largest", True)}
+    values, indices = b.create("top_k", [node.input(0)], attributes).results
     return values, indices
 
 
 @onnx_op("Det")
 def determinant(node: Node, b: Builder) -> Value:
-    out: Value = b.det(node.input(0))
-    return out
+    return b.det(node.input(0))

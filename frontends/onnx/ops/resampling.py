@@ -130,8 +130,7 @@ def _resized(b: Builder, x: Value, scales: Sequence[float], sizes: Sequence[int]
         if plan is not None:
             factors, cuts = plan
             return repeat(b, slice_axes(b, x, cuts), factors)
-    out: Value = b.resize(x, sizes=sizes, scales=scales, **attributes)
-    return out
+    return b.resize(x, sizes=sizes, scales=scales, **attributes)
 
 
 def _repetition(
@@ -158,8 +157,7 @@ def _repetition(
 def repeat(b: Builder, x: Value, factors: Sequence[int]) -> Value:
     """Each element `factors[axis]` times along every axis."""
     if x.type.rank == 4 and factors[0] == factors[1] == 1:
-        out: Value = b.upsample(x, scale=(factors[2], factors[3])) if max(factors) > 1 else x
-        return out
+        return b.upsample(x, scale=(factors[2], factors[3])) if max(factors) > 1 else x
     for axis, factor in enumerate(factors):
         if factor > 1:
             outer, size, inner = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
@@ -178,8 +176,7 @@ def grid_sample(node: Node, b: Builder) -> Value:
     mode = choice("mode", node.string("mode", "linear"), _SAMPLE_MODES)
     padding = choice("padding_mode", node.string("padding_mode", "zeros"), _PADDINGS)
     x, grid, corners = node.input(0), node.input(1), node.flag("align_corners")
-    out: Value = b.grid_sample(x, grid, mode=_SAMPLE_MODES[mode], padding=padding, align_corners=corners)
-    return out
+    return b.grid_sample(x, grid, mode=_SAMPLE_MODES[mode], padding=padding, align_corners=corners)
 
 
 @onnx_op("RoiAlign", since=10)
@@ -187,7 +184,7 @@ def roi_align(node: Node, b: Builder) -> Value:
     default = "half_pixel" if node.opset >= 16 else "output_half_pixel"
     placing = node.string("coordinate_transformation_mode", default)
     method = choice("mode", node.string("mode", "avg"), ("avg", "max"))
-    out: Value = b.roi_align(
+    return b.roi_align(
         *(node.input(i) for i in range(3)),
         size=(node.int("output_height", 1), node.int("output_width", 1)),
         samples=node.int("sampling_ratio", 0),
@@ -196,4 +193,3 @@ def roi_align(node: Node, b: Builder) -> Value:
         half_pixel=choice("coordinate_transformation_mode", placing, ("half_pixel", "output_half_pixel"))
         == "half_pixel",
     )
-    return out

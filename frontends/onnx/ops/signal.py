@@ -29,14 +29,13 @@ def dft(node: Node, b: Builder) -> Value:
 
 
 def _dft(node: Node, b: Builder, axis: int) -> Value:
-    out: Value = b.dft(
+    return b.dft(
         node.input(0),
         axis=axis_of(axis, node.rank(0, least=2)),
         length=node.scalar(1) or 0,
         inverse=node.flag("inverse"),
         onesided=node.flag("onesided"),
     )
-    return out
 
 
 @onnx_op("STFT", since=17)
@@ -56,8 +55,7 @@ def stft(node: Node, b: Builder) -> Value:
     frames = b.gather(x, b.weight(starts[:, None] + np.arange(length), "frames"), axis=1)
     if window is not None:
         frames = b.mul(frames, b.reshape(window, shape=(length, 1)))
-    out: Value = b.dft(frames, axis=2, onesided=node.flag("onesided", True) and x.shape[-1] == 1)
-    return out
+    return b.dft(frames, axis=2, onesided=node.flag("onesided", True) and x.shape[-1] == 1)
 
 
 @onnx_op("Col2Im", since=18)

@@ -161,8 +161,7 @@ class Tensors(Forms[Format]):
         for attempt in attempts:
             mark = self.mark()
             try:
-                result: Value = attempt()
-                return result
+                return attempt()
             except NoInt8Form as reason:
                 self.rollback(mark)
                 reasons.append(str(reason))
