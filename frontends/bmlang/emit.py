@@ -34,16 +34,19 @@ class Emit(ABC):
     def __init__(self, label: str) -> None:
         self.label = label
 
-    def op(self, name: str, *operands: Value, result: str | None = None, **attributes: Any) -> Any:
-        """The result of `tensorop.NAME`, or a tuple of them; `result` is the element type where it can be chosen."""
+    def op(self, name: str, *operands: Value, result: str | None = None, **attributes: Any) -> Value:
+        """The result of `tensorop.NAME`; `result` is its element type where it can be chosen."""
+        return self.results(name, *operands, result=result, **attributes)[0]
+
+    def results(self, name: str, *operands: Value, result: str | None = None, **attributes: Any) -> list[Value]:
+        """All results of an op."""
         made = find_op(name)(operands, attributes, None, (self.label,))
         if result is not None:
             made.result.type = TensorType(made.result.shape, result)
         made.check()
         for value in made.results:
             need_size(value.shape, _AXES_BETWEEN)
-        results = self.take(made)
-        return results[0] if len(results) == 1 else tuple(results)
+        return self.take(made)
 
     @abstractmethod
     def take(self, op: TensorOp) -> list[Value]:

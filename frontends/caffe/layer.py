@@ -84,6 +84,18 @@ class Layer:
             raise self.bad(f"axis {axis} does not exist in a blob of {rank} axes")
         return axis + rank if axis < 0 else axis
 
+    def image(self, x: Value | None = None) -> tuple[int, ...]:
+        """N, C, H and W of a blob, the first input's unless told otherwise. Raises ShapeError for other ranks."""
+        x = self.x if x is None else x
+        if x.type.rank != 4:
+            raise self.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
+        return x.shape
+
+    def need_channels(self, x: Value) -> None:
+        """Raise ShapeError for a blob without a channel axis."""
+        if x.type.rank < 2:
+            raise self.shape_error(f"takes a blob with a channel axis, got {list(x.shape)}")
+
     # -- weights ----------------------------------------------------------------------------------------------------
     def weights(self, *shapes: tuple[int, ...]) -> list[Floats]:
         """The layer's blobs in the shapes stated (leading ones may differ: old files pad shapes to four axes).

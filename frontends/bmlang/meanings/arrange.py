@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.fields import shown
@@ -94,8 +93,7 @@ def split(e: Emit, c: Call) -> Results:
             f"the {x.shape[axis]} elements of axis {axis} cannot be split in {number} pieces of {shown(list(sizes))} "
             f"for {len(c.outs)} tensors"
         )
-    found: Any = e.op("split", x, axis=axis, sizes=sizes)
-    return [found] if isinstance(found, Value) else found
+    return e.results("split", x, axis=axis, sizes=sizes)
 
 
 @meaning("pad", "pad_v2")

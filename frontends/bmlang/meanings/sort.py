@@ -29,7 +29,7 @@ def topk(e: Emit, c: Call) -> Results:
     """The best k elements and their indices."""
     p = c["param"]
     axis = axis_of(c, "axis", p.axis, c["tensor_i"].type.rank)
-    values, indices = e.op("top_k", c["tensor_i"], k=p.k, axis=axis, largest=p.descending)
+    values, indices = e.results("top_k", c["tensor_i"], k=p.k, axis=axis, largest=p.descending)
     return values, e.cast(indices, c.outs[1].ir)
 
 
@@ -38,7 +38,7 @@ def sort(e: Emit, c: Call) -> Results:
     """All elements in order and their indices; equal ones stay in their order, whatever `stable` says."""
     x = c["tensor_i"]
     axis = axis_of(c, "dim", c["dim"], x.type.rank)
-    values, indices = e.op("top_k", x, k=x.shape[axis], axis=axis, largest=c["descending"])
+    values, indices = e.results("top_k", x, k=x.shape[axis], axis=axis, largest=c["descending"])
     chosen = e.cast(indices, c.outs[-1].ir)
     return chosen if c.name == "argsort" else (values, chosen)
 
@@ -75,7 +75,7 @@ def customed_ops(e: Emit, c: Call) -> Results:
     shapes = p.output_shapes or [shape for shape in c.shapes if shape is not None]
     if len(shapes) != len(c.outs):
         raise c.wrong(f"param.output_shapes has {len(shapes)} shapes for {len(c.outs)} outputs")
-    found: Any = e.op(
+    results = e.results(
         "customized",
         *c["tensor_i"],
         sub_type=p.op_type,
@@ -83,5 +83,4 @@ def customed_ops(e: Emit, c: Call) -> Results:
         i32_params=p.i32_params,
         f32_params=p.f32_params,
     )
-    results = [found] if isinstance(found, Value) else list(found)
     return [e.cast(value, dtype.ir) for value, dtype in zip(results, c.outs)]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 
-from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer
+from bmcompiler.frontends.caffe.layer import Converter, Layer, Results, caffe_layer
+
+
+def _function(op: str) -> Converter:
+    return lambda layer: layer.b.create(op, [layer.only]).result
+
+
+for _type, _op in (("Sigmoid", "sigmoid"), ("TanH", "tanh"), ("AbsVal", "abs"), ("BNLL", "softplus")):
+    caffe_layer(_type)(_function(_op))
 
 
 @caffe_layer("ReLU")
@@ -29,8 +37,7 @@ def clip(layer: Layer) -> Results:
 @caffe_layer("PReLU")
 def prelu(layer: Layer) -> Results:
     x = layer.only
-    if x.type.rank < 2:
-        raise layer.shape_error(f"takes a blob with a channel axis, got {list(x.shape)}")
+    layer.need_channels(x)
     (slope,) = layer.weights((1,) if layer.p.prelu_param.channel_shared else (x.shape[1],))
     return layer.b.prelu(x, layer.constant(slope, "slope"))
 
@@ -38,27 +45,6 @@ def prelu(layer: Layer) -> Results:
 @caffe_layer("ELU")
 def elu(layer: Layer) -> Results:
     return layer.b.elu(layer.only, alpha=float(layer.p.elu_param.alpha))
-
-
-@caffe_layer("Sigmoid")
-def sigmoid(layer: Layer) -> Results:
-    return layer.b.sigmoid(layer.only)
-
-
-@caffe_layer("TanH")
-def tanh(layer: Layer) -> Results:
-    return layer.b.tanh(layer.only)
-
-
-@caffe_layer("AbsVal")
-def absval(layer: Layer) -> Results:
-    return layer.b.abs(layer.only)
-
-
-@caffe_layer("BNLL")
-def bnll(layer: Layer) -> Results:
-    """log(1 + exp(x))."""
-    return layer.b.softplus(layer.only)
 
 
 @caffe_layer("Swish")

@@ -147,8 +147,7 @@ def _outputs(layer: Layer, p: Any) -> int:
 
 
 def _image(layer: Layer, x: Value) -> tuple[int, ...]:
-    if x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
+    shape = layer.image(x)
     if layer.p.convolution_param.axis not in (1, -3):
         raise layer.unsupported(f"axis {layer.p.convolution_param.axis}; supported: channels on axis 1")
-    return x.shape
+    return shape

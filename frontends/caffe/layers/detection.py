@@ -25,8 +25,7 @@ def prior_box(layer: Layer) -> Results:
     p = layer.p.prior_box_param
     layer.expect_inputs(1, 2)
     for value in layer.inputs:
-        if value.type.rank != 4:
-            raise layer.shape_error(f"takes blobs of 4 axes (N, C, H, W), got {list(value.shape)}")
+        layer.image(value)
     rows, columns = layer.x.shape[2:]
     image = _image_size(layer)
     sizes = _box_sizes(layer)

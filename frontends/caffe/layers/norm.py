@@ -70,8 +70,7 @@ def lrn(layer: Layer) -> Results:
     if p.norm_region == caffe_pb2.LRNParameter.ACROSS_CHANNELS:
         return layer.b.lrn(x, size=size, alpha=alpha, beta=beta, k=k)
     b, pad = layer.b, size // 2
-    if x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
+    layer.image()
     layer.check_padding(x, pad, pad)
     mean = b.avg_pool(b.mul(x, x), kernel=(size, size), pads=(pad, pad, pad, pad), count_include_pad=pad > 0)
     base = layer.affine(mean, alpha, 1.0)
@@ -101,8 +100,7 @@ def _aligned(layer: Layer, factor: Value, axis: int) -> Value:
 def normalize(layer: Layer) -> Results:
     """factor * x / sqrt(sum of squares + eps), summed over channels, with across_spatial over the whole image."""
     p, x, b = layer.p.norm_param, layer.only, layer.b
-    if x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
+    layer.image()
     count = 1 if p.channel_shared else x.shape[1]
     (factor,) = layer.weights((count,))
     unit = b.l2_normalize(x, axes=(1, 2, 3) if p.across_spatial else (1,), epsilon=float(p.eps))
@@ -127,8 +125,7 @@ def bn(layer: Layer) -> Results:
     statistics folded in.
     """
     p, x = layer.p.bn_param, layer.only
-    if x.type.rank < 2:
-        raise layer.shape_error(f"takes a blob with a channel axis, got {list(x.shape)}")
+    layer.need_channels(x)
     blobs = layer.blobs or []
     folded = p.bn_mode == "INFERENCE" or len(blobs) == 2
     shape = (1, x.shape[1], 1, 1) if blobs and len(blobs[0].shape) == 4 else (x.shape[1],)

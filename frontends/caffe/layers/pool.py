@@ -24,7 +24,7 @@ def pooling(layer: Layer) -> Results:
     p, x = layer.p.pooling_param, layer.only
     if p.pool == _Param.STOCHASTIC:
         raise layer.unsupported("stochastic pooling; supported: MAX, AVE")
-    _need_image(layer)
+    layer.image()
     ceil = p.round_mode == _Param.CEIL if p.HasField("round_mode") else p.ceil_mode
     if p.global_pooling:
         kernel, strides, pads = x.shape[2:], (1, 1), (0, 0)
@@ -55,7 +55,7 @@ def spatial_pyramid(layer: Layer) -> Results:
     p = layer.p.spp_param
     if p.pool == caffe_pb2.SPPParameter.STOCHASTIC:
         raise layer.unsupported("stochastic pooling; supported: MAX, AVE")
-    _need_image(layer)
+    layer.image()
     if not 1 <= p.pyramid_height <= _MAX_LEVELS:
         raise layer.bad(f"pyramid_height must be 1 to {_MAX_LEVELS}, got {p.pyramid_height}")
     levels = [_pyramid_level(layer, 2**level) for level in range(p.pyramid_height)]
@@ -76,11 +76,6 @@ def _pyramid_level(layer: Layer, bins: int) -> Value:
     else:
         made = layer.b.avg_pool(x, count_include_pad=any(pads), **geometry)
     return made
-
-
-def _need_image(layer: Layer) -> None:
-    if layer.x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(layer.x.shape)}")
 
 
 def _check_last_window(layer: Layer, sizes: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...]) -> None:

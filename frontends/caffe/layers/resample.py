@@ -13,7 +13,7 @@ def upsample(layer: Layer) -> Results:
     """One bottom: nearest neighbour by a whole factor. Two, as SegNet has it: each value goes where its mask says."""
     p = layer.p.upsample_param
     layer.expect_inputs(1, 2)
-    _image(layer)
+    layer.image()
     if len(layer.inputs) == 2:
         return _unpooled(layer)
     if p.HasField("scale_h") or p.HasField("scale_w"):
@@ -41,15 +41,13 @@ def interp(layer: Layer) -> Results:
     """
     p, x = layer.p.interp_param, layer.x
     layer.expect_inputs(1, 2)
-    _image(layer)
+    layer.image()
     if p.pad_beg > 0 or p.pad_end > 0:
         raise layer.unsupported(f"pads of {[p.pad_beg, p.pad_end]}; supported: 0 and negative ones, which crop")
     if p.pad_beg or p.pad_end:
         x = _cut(layer, x, -p.pad_beg, -p.pad_end)
     sizes = x.shape[2:]
-    like = layer.inputs[1].shape if len(layer.inputs) == 2 else None
-    if like is not None and len(like) != 4:
-        raise layer.shape_error(f"takes blobs of 4 axes (N, C, H, W), got {list(like)}")
+    like = layer.image(layer.inputs[1]) if len(layer.inputs) == 2 else None
     height, width = (_interp_size(layer, d, out) for d, out in zip(sizes, like[2:] if like else (p.height, p.width)))
     if min(height, width) < 1 or prod(x.shape[:2]) * height * width > MAX_ELEMENTS:
         raise layer.bad(f"cannot resize {list(x.shape)} to {height} x {width}")
@@ -80,11 +78,6 @@ def _interp_size(layer: Layer, size: int, wanted: int) -> int:
     if shrink:
         size = (size - 1) // p.shrink_factor + 1
     return size + (size - 1) * (p.zoom_factor - 1) if zoom else size
-
-
-def _image(layer: Layer) -> None:
-    if layer.x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(layer.x.shape)}")
 
 
 def _enlarged(layer: Layer, down: int, across: int) -> Value:

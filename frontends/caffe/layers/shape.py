@@ -33,7 +33,7 @@ def slice_(layer: Layer) -> Results:
     sizes = [end - start for start, end in zip([0, *points], [*points, dim])]
     if min(sizes) < 1:
         raise layer.shape_error(f"slice points {points} do not ascend inside the {dim} elements of axis {axis}")
-    return layer.b.split(x, axis=axis, sizes=sizes)
+    return layer.b.create("split", [x], {"axis": axis, "sizes": sizes}).results
 
 
 @caffe_layer("Flatten")
@@ -133,9 +133,7 @@ def reorg(layer: Layer) -> Results:
     place in a block as the slowest axis. `reverse` undoes that.
     """
     p, x = layer.p.reorg_param, layer.only
-    if x.type.rank != 4:
-        raise layer.shape_error(f"takes a blob of 4 axes (N, C, H, W), got {list(x.shape)}")
-    (n, c, h, w), s = x.shape, p.stride
+    (n, c, h, w), s = layer.image(), p.stride
     if s < 1 or c % (s * s) or (not p.reverse and (h % s or w % s)):
         raise layer.shape_error(f"stride {s} does not divide {list(x.shape)} (its square the channels)")
     if p.reverse:

@@ -13,11 +13,12 @@ from bmcompiler.frontends.onnx.ops import (
     recurrent,
     reductions,
     resampling,
+    rows,
     selection,
     signal,
 )
 
 __all__ = [
     "activations", "arithmetic", "convolution", "indexing", "layout", "matrix", "normalization", "pooling",
-    "quantization", "recurrent", "reductions", "resampling", "selection", "signal",
+    "quantization", "recurrent", "reductions", "resampling", "rows", "selection", "signal",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Functions of one tensor, and PRelu, Clip, Softmax."""
+"""Clip, PRelu, Softmax; most functions of one tensor are rows."""
 
 from __future__ import annotations
 
@@ -6,59 +6,9 @@ import numpy as np
 
 from bmcompiler.errors import ShapeError
 from bmcompiler.frontends.onnx.node import Node, axis_of
-from bmcompiler.frontends.onnx.registry import Converter, Tensor, onnx_op
+from bmcompiler.frontends.onnx.registry import Tensor, onnx_op
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
-
-# op type -> (TensorOp, its attributes: name there, name in ONNX, ONNX default)
-_UNARY: dict[str, tuple[str, tuple[tuple[str, str, float], ...]]] = {
-    "Relu": ("relu", ()),
-    "LeakyRelu": ("leaky_relu", (("slope", "alpha", 0.01),)),
-    "Elu": ("elu", (("alpha", "alpha", 1.0),)),
-    "HardSigmoid": ("hard_sigmoid", (("alpha", "alpha", 0.2), ("beta", "beta", 0.5))),
-    "Sigmoid": ("sigmoid", ()),
-    "Tanh": ("tanh", ()),
-    "HardSwish": ("hard_swish", ()),
-    "Exp": ("exp", ()),
-    "Log": ("log", ()),
-    "Sqrt": ("sqrt", ()),
-    "Abs": ("abs", ()),
-    "Neg": ("neg", ()),
-    "Floor": ("floor", ()),
-    "Ceil": ("ceil", ()),
-    "Round": ("round", ()),
-    "Softplus": ("softplus", ()),
-    "Softsign": ("softsign", ()),
-    "Mish": ("mish", ()),
-    "Swish": ("swish", (("alpha", "alpha", 1.0),)),
-    "Selu": ("selu", (("alpha", "alpha", 1.6732631921768188), ("gamma", "gamma", 1.0507010221481323))),
-    "Celu": ("celu", (("alpha", "alpha", 1.0),)),
-    "ThresholdedRelu": ("thresholded_relu", (("alpha", "alpha", 1.0),)),
-    "Shrink": ("shrink", (("threshold", "lambd", 0.5), ("bias", "bias", 0.0))),
-    "Sign": ("sign", ()),
-    "Erf": ("erf", ()),
-    **{
-        name: (name.lower(), ())
-        for name in ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")
-    },
-}
-
-
-def _unary(op: str, attributes: tuple[tuple[str, str, float], ...]) -> Converter:
-    def convert(node: Node, b: Builder) -> Value:
-        given = {name: node.float(source, default) for name, source, default in attributes}
-        return b.create(op, [node.input(0)], given).result
-
-    return convert
-
-
-for _type, (_op, _attributes) in _UNARY.items():
-    onnx_op(_type)(_unary(_op, _attributes))
-
-
-@onnx_op("Binarizer", domain="ai.onnx.ml")
-def binarizer(node: Node, b: Builder) -> Value:
-    return b.threshold(node.input(0), threshold=node.float("threshold", 0.0))
 
 
 @onnx_op("Clip")
@@ -108,11 +58,6 @@ def _prelu(node: Node, b: Builder, x: Value, slope: Tensor, axis: int) -> Value:
     else:
         vector = b.reshape(slope, shape=(slope.type.size,))
     return b.prelu(x, vector, axis=axis)
-
-
-@onnx_op("Gelu")
-def gelu(node: Node, b: Builder) -> Value:
-    return b.gelu(node.input(0), approximate=node.string("approximate", "none"))
 
 
 @onnx_op("Softmax", "LogSoftmax", "Hardmax")

@@ -1,4 +1,4 @@
-"""Functions of two or more tensors, with broadcasting; casts, comparison and logic."""
+"""Arithmetic with broadcasting, and casts; comparisons and logic are rows."""
 
 from __future__ import annotations
 
@@ -36,17 +36,6 @@ for _type, _op in (("Sum", "add"), ("Max", "max"), ("Min", "min")):
 def add_sub_mul(node: Node, b: Builder) -> Value:
     x = node.input(0)
     return b.create(node.type.lower(), [x, node.input(1)], wrapping(x)).result
-
-
-@onnx_op("Div")
-def divide(node: Node, b: Builder) -> Value:
-    return b.div(node.input(0), node.input(1))
-
-
-@onnx_op("Mod")
-def modulo(node: Node, b: Builder) -> Value:
-    """Before opset 10 there was none; without fmod the inputs are integers."""
-    return b.mod(node.input(0), node.input(1), fmod=node.flag("fmod"))
 
 
 @onnx_op("Mean")
@@ -95,62 +84,3 @@ def cast_value(b: Builder, x: Value, to: str) -> Value:
     if x.dtype == to:
         return x
     return b.cast(x, dtype=to, truncate=to[0] in "iu" and x.dtype != "bool")
-
-
-@onnx_op("BitCast")
-def bit_cast(node: Node, b: Builder) -> Value:
-    return b.bit_cast(node.input(0), dtype=dtype_name(node.int("to")))
-
-
-# -- comparison and logic -----------------------------------------------------------
-_COMPARE = {
-    "Equal": "equal",
-    "Less": "less",
-    "LessOrEqual": "less_equal",
-    "Greater": "greater",
-    "GreaterOrEqual": "greater_equal",
-}
-
-
-@onnx_op(*_COMPARE)
-def compare(node: Node, b: Builder) -> Value:
-    return b.compare(node.input(0), node.input(1), method=_COMPARE[node.type])
-
-
-_BITS = {
-    "And": "bit_and",
-    "Or": "bit_or",
-    "Xor": "bit_xor",
-    "BitwiseAnd": "bit_and",
-    "BitwiseOr": "bit_or",
-    "BitwiseXor": "bit_xor",
-    "Not": "bit_not",
-    "BitwiseNot": "bit_not",
-}
-
-
-@onnx_op(*_BITS)
-def bits(node: Node, b: Builder) -> Value:
-    """Logic on bool is bitwise logic on one bit."""
-    return b.create(_BITS[node.type], node.inputs()).result
-
-
-@onnx_op("BitShift")
-def bit_shift(node: Node, b: Builder) -> Value:
-    return b.bit_shift(node.input(0), node.input(1), direction=node.string("direction").lower())
-
-
-@onnx_op("Where")
-def where(node: Node, b: Builder) -> Value:
-    return b.where(node.input(0), node.input(1), node.input(2))
-
-
-@onnx_op("IsNaN")
-def is_nan(node: Node, b: Builder) -> Value:
-    return b.is_nan(node.input(0))
-
-
-@onnx_op("IsInf")
-def is_inf(node: Node, b: Builder) -> Value:
-    signs = {"positive": node.flag("detect_positive", True), "negative": node.flag("detect_negative", True)}
-    return b.is_inf(node.input(0), **signs)

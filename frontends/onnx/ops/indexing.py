@@ -13,7 +13,6 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
 
 _MAX_SLICES = 64
-_REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @onnx_op("Gather")
@@ -37,30 +36,6 @@ def gather(node: Node, b: Builder) -> Value:
     return to_shape(b, out, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
 
 
-@onnx_op("GatherElements")
-def gather_elements(node: Node, b: Builder) -> Value:
-    axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
-    return b.gather_elements(node.input(0), node.input(1), axis=axis)
-
-
-@onnx_op("GatherND")
-def gather_nd(node: Node, b: Builder) -> Value:
-    return b.gather_nd(node.input(0), node.input(1), batch_dims=node.int("batch_dims", 0))
-
-
-@onnx_op("Scatter", "ScatterElements")
-def scatter_elements(node: Node, b: Builder) -> Value:
-    axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
-    how = choice("reduction", node.string("reduction", "none"), _REDUCTIONS)
-    return b.scatter_elements(node.input(0), node.input(1), node.input(2), axis=axis, reduction=how)
-
-
-@onnx_op("ScatterND")
-def scatter_nd(node: Node, b: Builder) -> Value:
-    how = choice("reduction", node.string("reduction", "none"), _REDUCTIONS)
-    return b.scatter_nd(node.input(0), node.input(1), node.input(2), reduction=how)
-
-
 @onnx_op("OneHot")
 def one_hot(node: Node, b: Builder) -> Value:
     """Indices and depth may be of any number type; their fractions do not count."""
@@ -69,12 +44,6 @@ def one_hot(node: Node, b: Builder) -> Value:
         raise ShapeError(f"depth must be positive, got {depth}")
     axis = axis_of(node.int("axis", -1), node.rank() + 1)
     return b.one_hot(cast_value(b, node.input(0), "i64"), node.input(2), depth=depth, axis=axis)
-
-
-@onnx_op("ReverseSequence")
-def reverse_sequence(node: Node, b: Builder) -> Value:
-    axes = {"batch_axis": node.int("batch_axis", 1), "time_axis": node.int("time_axis", 0)}
-    return b.reverse_sequence(node.input(0), node.input(1), **axes)
 
 
 @onnx_op("Compress")

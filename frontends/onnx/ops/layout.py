@@ -74,8 +74,7 @@ def split(node: Node, b: Builder) -> tuple[Tensor, ...]:
         raise FileFormatError(f"has {pieces} outputs for {len(sizes)} sizes")
     if pieces == 1 and sizes[0] == x.shape[axis]:
         return (x,)
-    results = b.split(x, axis=axis, sizes=sizes)
-    return results if isinstance(results, tuple) else (results,)
+    return tuple(b.create("split", [x], {"axis": axis, "sizes": sizes}).results)
 
 
 def _stated_sizes(node: Node) -> tuple[int, ...] | None:

@@ -22,17 +22,6 @@ def batch_normalization(node: Node, b: Builder) -> Value:
     return b.batch_norm(*(node.input(i) for i in range(5)), epsilon=node.float("epsilon", 1e-5))
 
 
-@onnx_op("LRN")
-def lrn(node: Node, b: Builder) -> Value:
-    return b.lrn(
-        node.input(0),
-        size=node.int("size"),
-        alpha=node.float("alpha", 1e-4),
-        beta=node.float("beta", 0.75),
-        k=node.float("bias", 1.0),
-    )
-
-
 @onnx_op("LpNormalization")
 def lp_normalization(node: Node, b: Builder) -> Value:
     x, p = node.input(0), node.int("p", 2)

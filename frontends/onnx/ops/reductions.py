@@ -1,4 +1,4 @@
-"""Reduce*, ArgMax, ArgMin, CumSum, CumProd, TopK, Det."""
+"""Reduce*, ArgMax, ArgMin, CumSum, CumProd, TopK."""
 
 from __future__ import annotations
 
@@ -88,8 +88,3 @@ def _top_k(node: Node, b: Builder, k: int) -> tuple[Value, Value]:
     attributes = {"k": k, "axis": axis, "largest": node.flag("largest", True)}
     values, indices = b.create("top_k", [node.input(0)], attributes).results
     return values, indices
-
-
-@onnx_op("Det")
-def determinant(node: Node, b: Builder) -> Value:
-    return b.det(node.input(0))
