@@ -14,10 +14,15 @@ from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
 from bmcompiler.errors import ShapeError, VerifyError
 from bmcompiler.ir import Block, Location, Module, Operation, TensorType, Value
 from bmcompiler.ir.keys import DIALECT
+from bmcompiler.ir.types import DTYPES, FLOAT_DTYPES, INTEGER_DTYPES
 from bmcompiler.plugins.tables import Doors, PluginTable
 
 REQUIRED: Any = object()
 """Default of an attribute that must be given."""
+FLOAT = tuple(dtype for dtype in DTYPES if dtype in FLOAT_DTYPES)
+INTEGER = tuple(dtype for dtype in DTYPES if dtype in INTEGER_DTYPES)
+NUMBER = (*FLOAT, *INTEGER)
+_SAID = {FLOAT: "of a float type", INTEGER: "integers", NUMBER: "numbers", (*INTEGER, "bool"): "integers or bool"}
 
 
 _T = TypeVar("_T")
@@ -27,15 +32,18 @@ _Self = TypeVar("_Self", bound="TensorOp")
 class Operand(Generic[_T]):
     """A declared operand. Read from an op it is its value, its value or None, or a list of values; cannot be assigned.
 
-    Made by `operand`, `optional_operand` and `variadic_operand`. `rank` None takes any number of axes.
+    Made by `operand`, `optional_operand` and `variadic_operand`. `rank` None takes any number of axes; `elements` are
+    the element types that it may have, () for all.
     """
 
     name: str
     index: int
     """Its place among the operands of the op; of a variadic operand that of its first value."""
 
-    def __init__(self, rank: int | None = None, *, optional: bool = False, variadic: bool = False) -> None:
-        self.rank, self.optional, self.variadic = rank, optional, variadic
+    def __init__(
+        self, rank: int | None, elements: Sequence[str], *, optional: bool = False, variadic: bool = False
+    ) -> None:
+        self.rank, self.elements, self.optional, self.variadic = rank, elements, optional, variadic
 
     def __set_name__(self, owner: type[Operation], name: str) -> None:
         self.name = name
@@ -59,19 +67,19 @@ class Operand(Generic[_T]):
         raise AttributeError(f"operand '{self.name}' cannot be assigned: use set_operand({self.index}, value)")
 
 
-def operand(rank: int | None = None) -> Operand[Value]:
+def operand(rank: int | None = None, elements: Sequence[str] = ()) -> Operand[Value]:
     """Declare an operand that is always there."""
-    return Operand(rank)
+    return Operand(rank, elements)
 
 
-def optional_operand(rank: int | None = None) -> Operand[Value | None]:
+def optional_operand(rank: int | None = None, elements: Sequence[str] = ()) -> Operand[Value | None]:
     """Declare an operand that may be absent: None. Optional ones come last."""
-    return Operand(rank, optional=True)
+    return Operand(rank, elements, optional=True)
 
 
-def variadic_operand() -> Operand[Sequence[Value]]:
+def variadic_operand(elements: Sequence[str] = ()) -> Operand[Sequence[Value]]:
     """Declare any number of further operands; the only one after the fixed ones."""
-    return Operand(variadic=True)
+    return Operand(None, elements, variadic=True)
 
 
 @dataclass(frozen=True)
@@ -145,6 +153,19 @@ def _ints(length: int) -> Callable[[Any], Any]:
 
 
 _SCALARS: dict[type[Any], Kind[Any]] = {kind: Kind(kind.__name__, _scalar(kind)) for kind in (int, float, bool, str)}
+
+
+def one_of(*words: str) -> Kind[str]:
+    """An attribute that is one of some words."""
+
+    def normalize(value: Any) -> str:
+        if value not in words:
+            raise TypeError
+        return str(value)
+
+    return Kind(" or ".join(words), normalize)
+
+
 Ints = Kind("list of int", _list(int))
 Floats = Kind("list of float", _list(float))
 Strs = Kind("list of str", _list(str))
@@ -173,6 +194,9 @@ class TensorOp(Operation):
     """The declared attributes by name."""
     free_dtype: ClassVar[bool] = False
     """True where the caller chooses the element type of the results (integer forms); shapes always follow `infer`."""
+
+    one_type: ClassVar[bool] = False
+    """True where all operands have one element type."""
 
     # What passes ask for, so that they need no lists of ops. tests/ops/test_properties.py holds every op to its claims.
     pointwise: ClassVar[bool] = False
@@ -245,7 +269,7 @@ class TensorOp(Operation):
         raise TypeError(f"{type(self).__name__} defines no meaning")
 
     def check(self) -> None:
-        """Further rules of the op (element types, ranges). Raises VerifyError via `self.invalid`."""
+        """Further rules of the op (ranges, what follows from attributes). Raises VerifyError via `self.invalid`."""
 
     # -- what passes ask of one op -----------------------------------------------------------------------------------
     @classmethod
@@ -299,6 +323,18 @@ class TensorOp(Operation):
                 raise self.invalid(f"result shape {list(result.shape)} should be {list(want.shape)}")
             if want.dtype != result.dtype and not self.free_dtype:
                 raise self.invalid(f"result type {result.dtype} should be {want.dtype}")
+        self.check_rules()
+
+    def check_rules(self) -> None:
+        """Element types as they are declared, then the op's own `check`. Raises VerifyError."""
+        for spec in self.ins:
+            for value in self.operands[spec.index :] if spec.variadic else self.operands[spec.index : spec.index + 1]:
+                if spec.elements and value.dtype not in spec.elements:
+                    said = _SAID.get(tuple(spec.elements)) or " or ".join(spec.elements)
+                    raise self.invalid(f"operand '{spec.name}' must be {said}, got {value.dtype}")
+        found = dict.fromkeys(value.dtype for value in self.operands)
+        if self.one_type and len(found) > 1:
+            raise self.invalid(f"operands must have one element type, got {', '.join(found)}")
         self.check()
 
     def clone(self: _Self, operands: Sequence[Value], **changes: Any) -> _Self:

@@ -9,8 +9,8 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.shared import along_axis, need_axis, need_dtype, need_float, need_same_dtype, need_shift, plain
+from bmcompiler.ops.base import FLOAT, NUMBER, Axis, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.shared import along_axis, need_axis, need_dtype, need_same_dtype, need_shift, plain
 
 
 class FloatUnary(TensorOp):
@@ -19,7 +19,7 @@ class FloatUnary(TensorOp):
     An op derived from it needs nothing further to run in int8: quantization makes a table of it.
     """
 
-    input = operand()
+    input = operand(elements=FLOAT)
     pointwise = True
     function: ClassVar[np.ufunc]
     """The function of numpy arrays, where it needs no attributes."""
@@ -30,16 +30,11 @@ class FloatUnary(TensorOp):
     def evaluate(self, x: np.ndarray) -> np.ndarray:
         return self.function(x)
 
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)
-
 
 class NumberUnary(FloatUnary):
     """Base of functions of one tensor of floats or integers; integers wrap where the result does not fit."""
 
-    def check(self) -> None:
-        if not (self.input.type.is_float or self.input.type.is_integer):
-            raise self.invalid(f"the operand must be numbers, got {self.input.dtype}")
+    input = operand(elements=NUMBER)
 
 
 @tensorop("relu")
@@ -52,7 +47,7 @@ class Relu(TensorOp):
     """
 
     homogeneous = True
-    input = operand()
+    input = operand(elements=NUMBER)
     pointwise = True
     bounds = (0.0, math.inf)
     idempotent = True
@@ -62,10 +57,6 @@ class Relu(TensorOp):
 
     def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.maximum(x, x.dtype.type(0))
-
-    def check(self) -> None:
-        if not (self.input.type.is_float or self.input.type.is_integer):
-            raise self.invalid(f"the operand must be numbers, got {self.input.dtype}")
 
     def keeps_range(self) -> bool:
         return True
@@ -86,7 +77,6 @@ class Clip(FloatUnary):
         return np.minimum(np.maximum(x, x.dtype.type(self.min)), x.dtype.type(self.max))
 
     def check(self) -> None:
-        super().check()
         if not self.min <= self.max:
             raise self.invalid(f"min {self.min} is above max {self.max}")
 

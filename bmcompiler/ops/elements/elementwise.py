@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import NUMBER, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.shared import (
     ARITHMETIC,
     Activated,
@@ -18,7 +18,6 @@ from bmcompiler.ops.shared import (
     largest,
     need_activation,
     need_dtype,
-    need_number,
     need_same_dtype,
 )
 
@@ -130,6 +129,9 @@ class Div(Binary):
     %y = "tensorop.div"(%a, %b) : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    a = operand(elements=NUMBER)
+    one_type = True
+
     neutral = 1.0
 
     def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -138,10 +140,6 @@ class Div(Binary):
         quotient = np.floor_divide(a, b)
         inexact = (quotient * b != a) & (b != 0)
         return quotient + (inexact & ((a < 0) != (b < 0))).astype(a.dtype)
-
-    def check(self) -> None:
-        need_number(self, "a", self.a)
-        need_same_dtype(self, self.operands)
 
 
 @tensorop("mod")
@@ -153,14 +151,12 @@ class Mod(Binary):
     %y = "tensorop.mod"(%a, %b) {fmod = true} : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
+    a = operand(elements=NUMBER)
     fmod = attr(bool, False)
+    one_type = True
 
     def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.fmod(a, b) if self.fmod else np.mod(a, b)
-
-    def check(self) -> None:
-        need_number(self, "a", self.a)
-        need_same_dtype(self, self.operands)
 
 
 @tensorop("pow")
@@ -172,6 +168,8 @@ class Pow(Binary):
     %y = "tensorop.pow"(%a, %b) : (tensor<1x8xf32>, tensor<1xf32>) -> tensor<1x8xf32>
     """
 
+    a = operand(elements=NUMBER)
+    b = operand(elements=NUMBER)
     steep = True
     neutral = 1.0
 
@@ -183,13 +181,11 @@ class Pow(Binary):
             return np.power(a, b.astype(a.dtype))
         return arith.truncate(np.power(a.astype(np.float64), b.astype(np.float64)), a.dtype)
 
-    def check(self) -> None:
-        need_number(self, "a", self.a)
-        need_number(self, "b", self.b)
-
 
 class Extreme(Binary):
     """Base of max and min: any one element type; a quantization that both operands share stays."""
+
+    one_type = True
 
     selects = True
     commutative = True
@@ -197,9 +193,6 @@ class Extreme(Binary):
     def infer(self) -> TensorType:
         quant = self.a.type.quant if self.a.type.quant == self.b.type.quant else None
         return TensorType(broadcast_shape(self, self.a.shape, self.b.shape), self.a.dtype, quant)
-
-    def check(self) -> None:
-        need_same_dtype(self, self.operands)
 
 
 @tensorop("max")

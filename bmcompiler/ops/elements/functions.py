@@ -6,9 +6,8 @@ import numpy as np
 
 from bmcompiler.ir import DTYPES, TensorType
 from bmcompiler.numeric.special import erf
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import FLOAT, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elements.activation import FloatUnary, NumberUnary
-from bmcompiler.ops.shared import need_float
 
 
 @tensorop("sin")
@@ -151,14 +150,11 @@ class Sign(NumberUnary):
 class _FloatTest(TensorOp):
     """Base of questions about floats: bool in the shape of the operand."""
 
-    x = operand()
+    x = operand(elements=FLOAT)
     pointwise = True
 
     def infer(self) -> TensorType:
         return TensorType(self.x.shape, "bool")
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.x)
 
 
 @tensorop("is_nan")

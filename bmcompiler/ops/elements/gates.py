@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from bmcompiler.numeric.special import erf
-from bmcompiler.ops.base import Axis, attr, tensorop
+from bmcompiler.ops.base import Axis, attr, one_of, tensorop
 from bmcompiler.ops.elements.activation import FloatUnary
 from bmcompiler.ops.shared import need_axis, widened
 
@@ -33,7 +33,7 @@ class Gelu(FloatUnary):
     %y = "tensorop.gelu"(%x) {approximate = "tanh"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    approximate = attr(str, "none")
+    approximate = attr(one_of("none", "tanh"), "none")
 
     def evaluate(self, x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
@@ -42,11 +42,6 @@ class Gelu(FloatUnary):
         else:
             inner = erf(x * kind(math.sqrt(0.5)))
         return kind(0.5) * x * (kind(1) + inner)
-
-    def check(self) -> None:
-        super().check()
-        if self.approximate not in ("none", "tanh"):
-            raise self.invalid(f"unknown approximation '{self.approximate}'; known: none, tanh")
 
 
 @tensorop("mish")
@@ -109,7 +104,6 @@ class Celu(FloatUnary):
         )
 
     def check(self) -> None:
-        super().check()
         if self.alpha == 0:
             raise self.invalid("alpha must not be 0")
 
@@ -190,6 +184,5 @@ class Hardmax(FloatUnary):
         return out
 
     def check(self) -> None:
-        super().check()
         if self.input.shape[need_axis(self, self.axis, self.input.type.rank)] == 0:
             raise self.invalid(f"axis {self.axis} is empty")

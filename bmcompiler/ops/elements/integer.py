@@ -14,7 +14,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES, numpy_dtype
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Axis, Ints, TensorOp, attr, operand, tensorop, variadic_operand
+from bmcompiler.ops.base import INTEGER, Axis, Ints, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.shared import (
     ARITHMETIC,
@@ -24,7 +24,6 @@ from bmcompiler.ops.shared import (
     largest,
     need_axis,
     need_dtype,
-    need_same_dtype,
     need_shift,
     plain,
 )
@@ -216,7 +215,7 @@ class Lut(TensorOp):
     %y = "tensorop.lut"(%x, %t) : (tensor<1x8xi8>, tensor<256xi8>) -> tensor<1x8xi8>
     """
 
-    x = operand()
+    x = operand(elements=BYTES)
     table = operand(1)
     pointwise = True
     weight_operands = ("table",)
@@ -229,9 +228,6 @@ class Lut(TensorOp):
     def evaluate(self, x: np.ndarray, table: np.ndarray) -> np.ndarray:
         return table[x.view(np.uint8)]
 
-    def check(self) -> None:
-        need_dtype(self, "the operand", self.x, BYTES)
-
 
 @tensorop("lut_softmax")
 class LutSoftmax(TensorOp):
@@ -240,8 +236,8 @@ class LutSoftmax(TensorOp):
     %y = "tensorop.lut_softmax"(%x, %t) {axis = 1} : (tensor<1x8xi8>, tensor<256xf32>) -> tensor<1x8xf32>
     """
 
-    x = operand()
-    table = operand(1)
+    x = operand(elements=BYTES)
+    table = operand(1, ("f32",))
     axis = attr(Axis, 1)
     weight_operands = ("table",)
 
@@ -255,15 +251,11 @@ class LutSoftmax(TensorOp):
         powers = table[x.view(np.uint8)]
         return powers / powers.sum(axis=self.axis, keepdims=True)
 
-    def check(self) -> None:
-        need_dtype(self, "the operand", self.x, BYTES)
-        need_dtype(self, "the table", self.table, ("f32",))
-
 
 class _WithScalar(TensorOp):
     """Base of mins and maxs: integers of any type against one value of that type; quantization stays."""
 
-    x = operand()
+    x = operand(elements=ARITHMETIC)
     value = attr(int)
     pointwise = True
 
@@ -271,7 +263,6 @@ class _WithScalar(TensorOp):
         return self.operands[0].type
 
     def check(self) -> None:
-        need_dtype(self, "the operand", self.x, ARITHMETIC)
         limits = np.iinfo(self.x.type.numpy)
         if not limits.min <= self.value <= limits.max:
             raise self.invalid(f"value {self.value} does not fit {self.x.dtype}")
@@ -300,11 +291,8 @@ class Maxs(_WithScalar):
 
 
 class _Bitwise(Binary):
-    def check(self) -> None:
-        need_same_dtype(self, self.operands)
-        if self.a.type.is_float:
-            raise self.invalid(f"operands must be integers or bool, got {self.a.dtype}")
-
+    a = operand(elements=(*INTEGER, "bool"))
+    one_type = True
     commutative = True
 
 

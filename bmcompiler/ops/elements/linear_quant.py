@@ -11,7 +11,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
-from bmcompiler.ops.base import Axis, TensorOp, attr, operand, optional_operand, tensorop
+from bmcompiler.ops.base import FLOAT, Axis, TensorOp, attr, one_of, operand, optional_operand, tensorop
 from bmcompiler.ops.shared import NARROW, along_axis, need_axis, need_dtype, need_float
 
 
@@ -28,8 +28,8 @@ class Quantize(TensorOp):
     latter two take a scale for each position of an axis, too.
     """
 
-    x = operand()
-    rounding = attr(str, "up")
+    x = operand(elements=FLOAT)
+    rounding = attr(one_of("up", "away", "even"), "up")
     pointwise = True
     free_dtype = True
 
@@ -43,9 +43,6 @@ class Quantize(TensorOp):
         return quantized(x, self.rounding, self.type)
 
     def check(self) -> None:
-        need_float(self, "the operand", self.x)
-        if self.rounding not in ("up", "away", "even"):
-            raise self.invalid(f"rounding must be 'up', 'away' or 'even', got {self.rounding!r}")
         if self.rounding == "up":
             need_dtype(self, "the result", self.result, ("i8",))
             _need_scale(self, "the result", self.type)
@@ -65,7 +62,7 @@ class Dequantize(TensorOp):
     in float32 (bm1684.md 4.3). A threshold is 128 * scale (bm1880.md 11.2).
     """
 
-    x = operand()
+    x = operand(elements=NARROW)
     pointwise = True
 
     def infer(self) -> TensorType:
@@ -76,7 +73,6 @@ class Dequantize(TensorOp):
         return quant_modes.dequantize(x, _scale(self.x.type), quant.zero_point)
 
     def check(self) -> None:
-        need_dtype(self, "the operand", self.x, NARROW)
         _need_scale(self, "the operand", self.x.type, zero_point=True)
 
 

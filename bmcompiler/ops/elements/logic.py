@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import INTEGER, TensorOp, attr, one_of, operand, tensorop
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.shared import (
     ARITHMETIC,
@@ -41,6 +41,7 @@ class Compare(Binary):
     """
 
     method = attr(str)
+    one_type = True
 
     def infer(self) -> TensorType:
         if self.method not in _COMPARE:
@@ -50,9 +51,6 @@ class Compare(Binary):
     def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return _COMPARE[self.method](a, b)
 
-    def check(self) -> None:
-        need_same_dtype(self, self.operands)
-
 
 @tensorop("where")
 class Where(TensorOp):
@@ -61,7 +59,7 @@ class Where(TensorOp):
     %y = "tensorop.where"(%c, %a, %b) : (tensor<1x8xi1>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    condition = operand()
+    condition = operand(elements=("bool",))
     a = operand()
     b = operand()
     broadcasts = True
@@ -76,7 +74,6 @@ class Where(TensorOp):
         return np.where(condition, a, b)
 
     def check(self) -> None:
-        need_dtype(self, "the condition", self.condition, ("bool",))
         need_same_dtype(self, self.operands[1:])
 
 
@@ -88,17 +85,13 @@ class BitNot(TensorOp):
     """
 
     pointwise = True
-    x = operand()
+    x = operand(elements=(*INTEGER, "bool"))
 
     def infer(self) -> TensorType:
         return plain(self.x.type)
 
     def evaluate(self, x: np.ndarray) -> np.ndarray:
         return np.invert(x)
-
-    def check(self) -> None:
-        if self.x.type.is_float:
-            raise self.invalid(f"the operand must be integers or bool, got {self.x.dtype}")
 
 
 @tensorop("bit_shift")
@@ -111,7 +104,9 @@ class BitShift(Binary):
     %y = "tensorop.bit_shift"(%a, %b) {direction = "left"} : (tensor<1x8xui8>, tensor<1x8xui8>) -> tensor<1x8xui8>
     """
 
-    direction = attr(str)
+    a = operand(elements=INTEGER)
+    direction = attr(one_of("left", "right"))
+    one_type = True
 
     def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         width = 8 * a.dtype.itemsize
@@ -119,13 +114,6 @@ class BitShift(Binary):
         if self.direction == "left":
             return np.where(far, a.dtype.type(0), np.left_shift(a, np.where(far, a.dtype.type(0), b)))
         return np.right_shift(a, np.where(far, a.dtype.type(width - 1), b)) >> far.astype(a.dtype)
-
-    def check(self) -> None:
-        need_same_dtype(self, self.operands)
-        if not self.a.type.is_integer:
-            raise self.invalid(f"operands must be integers, got {self.a.dtype}")
-        if self.direction not in ("left", "right"):
-            raise self.invalid(f"direction must be left or right, got '{self.direction}'")
 
 
 @tensorop("round_rshift_by")
@@ -137,8 +125,8 @@ class RoundRshiftBy(TensorOp):
     `places` broadcasts to x and is of a signed integer type. Counts from 31 on are 31.
     """
 
-    x = operand()
-    places = operand()
+    x = operand(elements=ARITHMETIC)
+    places = operand(elements=("i8", "i16", "i32"))
     free_dtype = True
 
     def infer(self) -> TensorType:
@@ -151,8 +139,6 @@ class RoundRshiftBy(TensorOp):
         return arith.requantize(wide, np.clip(places, 0, MAX_SHIFT), self.type.dtype)
 
     def check(self) -> None:
-        need_dtype(self, "the operand", self.x, ARITHMETIC)
-        need_dtype(self, "places", self.places, ("i8", "i16", "i32"))
         need_dtype(self, "the result", self.result, ARITHMETIC)
 
 
@@ -167,9 +153,9 @@ class ArithShift(TensorOp):
     direction: left or right. `places` broadcasts to x and is of an integer type of its own.
     """
 
-    x = operand()
-    places = operand()
-    direction = attr(str)
+    x = operand(elements=ARITHMETIC)
+    places = operand(elements=ARITHMETIC)
+    direction = attr(one_of("left", "right"))
 
     def infer(self) -> TensorType:
         if broadcast_shape(self, self.x.shape, self.places.shape) != self.x.shape:
@@ -182,9 +168,3 @@ class ArithShift(TensorOp):
         down = wide >> np.clip(-left, 0, 63)
         up = np.where(left < 64, wide << np.clip(left, 0, 63), 0)
         return np.where(left < 0, down, up).astype(x.dtype)
-
-    def check(self) -> None:
-        need_dtype(self, "the operand", self.x, ARITHMETIC)
-        need_dtype(self, "places", self.places, ARITHMETIC)
-        if self.direction not in ("left", "right"):
-            raise self.invalid(f"direction must be left or right, got '{self.direction}'")

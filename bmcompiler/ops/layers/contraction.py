@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop, variadic_operand
-from bmcompiler.ops.shared import need_axis, need_float, need_same_dtype, widened
+from bmcompiler.ops.base import FLOAT, Axis, TensorOp, attr, operand, tensorop, variadic_operand
+from bmcompiler.ops.shared import need_axis, need_same_dtype, widened
 
 
 @tensorop("einsum")
@@ -59,7 +59,7 @@ class Dft(TensorOp):
     %y = "tensorop.dft"(%x) {axis = 1, onesided = true} : (tensor<2x16x1xf32>) -> tensor<2x9x2xf32>
     """
 
-    input = operand()
+    input = operand(elements=FLOAT)
     axis = attr(Axis)
     length = attr(int, 0)
     inverse = attr(bool, False)
@@ -90,6 +90,3 @@ class Dft(TensorOp):
         out = transform(signal, self.points, axis=self.axis)
         parts = [out] if not np.iscomplexobj(out) else [out.real, out.imag]
         return np.stack(parts, axis=-1).astype(x.dtype)
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)

@@ -8,18 +8,8 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
-from bmcompiler.ops.base import Axes, Axis, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.shared import (
-    along_axis,
-    check_products,
-    holding,
-    largest,
-    need_axis,
-    need_float,
-    need_same_dtype,
-    plain,
-    widened,
-)
+from bmcompiler.ops.base import FLOAT, Axes, Axis, TensorOp, attr, operand, optional_operand, tensorop
+from bmcompiler.ops.shared import along_axis, check_products, holding, largest, need_axis, plain, widened
 
 
 def _need_vectors(op: TensorOp, axis: int) -> None:
@@ -78,12 +68,13 @@ class BatchNorm(TensorOp):
          tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<1x8x4x4xf32>
     """
 
-    input = operand()
+    input = operand(elements=FLOAT)
     gamma = operand(1)
     beta = operand(1)
     mean = operand(1)
     variance = operand(1)
     epsilon = attr(float, 1e-5)
+    one_type = True
     weight_operands = ("gamma", "beta", "mean", "variance")
     affine = True
 
@@ -100,10 +91,6 @@ class BatchNorm(TensorOp):
         out += along_axis(beta, 1, x.ndim)
         return out
 
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)
-        need_same_dtype(self, self.operands)
-
 
 @tensorop("lrn")
 class Lrn(TensorOp):
@@ -115,7 +102,7 @@ class Lrn(TensorOp):
     %y = "tensorop.lrn"(%x) {alpha = 0.0001, beta = 0.75, size = 5} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
     """
 
-    input = operand()
+    input = operand(elements=FLOAT)
     size = attr(int)
     alpha = attr(float, 1e-4)
     beta = attr(float, 0.75)
@@ -137,14 +124,11 @@ class Lrn(TensorOp):
             total[:, low:high] += squares[:, low + offset : high + offset]
         return x / (kind(self.k) + kind(self.alpha / self.size) * total) ** kind(self.beta)
 
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)
-
 
 class _OverAxes(TensorOp):
     """Operand, axes and shape rule of normalisations by statistics of their own input."""
 
-    input = operand()
+    input = operand(elements=FLOAT)
     axes = attr(Axes)
     follows_axes = True
 
@@ -155,9 +139,6 @@ class _OverAxes(TensorOp):
         for axis in axes:
             need_axis(self, axis, self.input.type.rank)
         return plain(self.input.type)
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)
 
 
 @tensorop("l2_normalize")
@@ -200,9 +181,10 @@ class MeanVarianceNorm(_OverAxes):
 class LastAxesNorm(TensorOp):
     """Operands and shape rule of normalisations over the axes from `axis` on; factors have the shape of those axes."""
 
-    input = operand()
+    input = operand(elements=FLOAT)
     axis = attr(Axis)
     epsilon = attr(float, 1e-5)
+    one_type = True
 
     def infer(self) -> TensorType:
         axis = need_axis(self, self.axis, self.input.type.rank)
@@ -211,10 +193,6 @@ class LastAxesNorm(TensorOp):
                 wanted = list(self.input.shape[axis:])
                 raise self.shape_error(f"{spec.name} must have shape {wanted}, got {list(value.shape)}")
         return plain(self.input.type)
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)
-        need_same_dtype(self, self.operands)
 
     def axes(self) -> tuple[int, ...]:
         """The axes that the statistics run over."""

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.base import Floats, Ints, Strs, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.shared import need_float, need_same_dtype
+from bmcompiler.ops.base import FLOAT, Floats, Ints, Strs, TensorOp, attr, operand, optional_operand, tensorop
 
 # name -> function of (x, alpha, beta), with the defaults of alpha and beta
 ACTIVATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], float, float]] = {
@@ -37,7 +36,7 @@ class _Recurrent(TensorOp):
 
     weight_operands = ("weight", "recurrence", "bias")
 
-    input = operand(3)
+    input = operand(3, FLOAT)
     weight = operand(3)
     recurrence = operand(3)
     bias = operand(2)
@@ -48,6 +47,7 @@ class _Recurrent(TensorOp):
     alphas = attr(Floats, ())
     betas = attr(Floats, ())
     clip = attr(float, 0.0)
+    one_type = True
     gates: ClassVar[int]
     functions: ClassVar[tuple[str, ...]]
     """Default activations of one direction."""
@@ -78,8 +78,6 @@ class _Recurrent(TensorOp):
             raise self.shape_error(f"{name} must have shape {list(shape)}, got {list(value.shape)}")
 
     def check(self) -> None:
-        need_float(self, "the input", self.input)
-        need_same_dtype(self, self.operands)
         count = len(self.functions) * self.recurrence.shape[0]
         names = self.activations or self.functions * self.recurrence.shape[0]
         if len(names) != count or any(name not in ACTIVATIONS for name in names):

@@ -9,9 +9,8 @@ import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Pair, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import FLOAT, Pair, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.layers.pool import MaxWindows
-from bmcompiler.ops.shared import need_float
 
 
 @tensorop("max_pool_mask")
@@ -64,7 +63,7 @@ class MaxUnpool(TensorOp):
          tensor<1x8x4x4xf32>
     """
 
-    input = operand(4)
+    input = operand(4, FLOAT)
     mask = operand(4)
     size = attr(Pair)
 
@@ -74,9 +73,6 @@ class MaxUnpool(TensorOp):
         if min(self.size) < 1:
             raise self.shape_error(f"size {list(self.size)} must be positive")
         return TensorType((*self.input.shape[:2], *self.size), self.input.dtype)
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)
 
     def evaluate(self, x: np.ndarray, mask: np.ndarray) -> np.ndarray:
         planes, size = prod(x.shape[:2]), prod(self.size)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import FLOAT, TensorOp, attr, one_of, operand, tensorop
 from bmcompiler.ops.elements.linear_quant import need_single_scale, quantized
 from bmcompiler.ops.places.shape import Moving
-from bmcompiler.ops.shared import need_float
 
 
 class _ToBands(TensorOp):
@@ -92,8 +91,9 @@ class QuantizeBands(_ToBands):
     so many rows lie together in local memory.
     """
 
+    x = operand(4, FLOAT)
     bands = attr(int)
-    rounding = attr(str, "even")
+    rounding = attr(one_of("away", "even"), "even")
     stride = attr(int, 1)
     free_dtype = True
 
@@ -107,9 +107,6 @@ class QuantizeBands(_ToBands):
 
     def check(self) -> None:
         super().check()
-        need_float(self, "the operand", self.x)
-        if self.rounding not in ("away", "even"):
-            raise self.invalid(f"rounding must be 'away' or 'even', got {self.rounding!r}")
         if self.stride < 1:
             raise self.invalid(f"the stride must be positive, got {self.stride}")
         need_single_scale(self)

@@ -8,10 +8,11 @@ import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType, Value
-from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.shared import need_axis, need_dtype, need_same_dtype
+from bmcompiler.ops.base import Axis, TensorOp, attr, one_of, operand, tensorop
+from bmcompiler.ops.shared import need_axis, need_same_dtype
 
 INDEX = ("i32", "i64")
+_REDUCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def places(indices: np.ndarray, size: int) -> np.ndarray:
@@ -41,7 +42,7 @@ class Gather(TensorOp):
     index_operands = (1,)
 
     x = operand()
-    indices = operand()
+    indices = operand(elements=INDEX)
     axis = attr(Axis, 0)
 
     def infer(self) -> TensorType:
@@ -51,9 +52,6 @@ class Gather(TensorOp):
 
     def evaluate(self, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return np.take(x, places(indices, x.shape[self.axis]), axis=self.axis)
-
-    def check(self) -> None:
-        need_dtype(self, "indices", self.indices, INDEX)
 
 
 def _same_rank(op: TensorOp, x: Value, indices: Value, axis: int) -> None:
@@ -83,7 +81,7 @@ class GatherElements(TensorOp):
     index_operands = (1,)
 
     x = operand()
-    indices = operand()
+    indices = operand(elements=INDEX)
     axis = attr(Axis, 0)
 
     def infer(self) -> TensorType:
@@ -92,9 +90,6 @@ class GatherElements(TensorOp):
 
     def evaluate(self, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return x[along(indices, self.axis, x.shape[self.axis])]
-
-    def check(self) -> None:
-        need_dtype(self, "indices", self.indices, INDEX)
 
 
 @tensorop("gather_nd")
@@ -112,7 +107,7 @@ class GatherNd(TensorOp):
     index_operands = (1,)
 
     x = operand()
-    indices = operand()
+    indices = operand(elements=INDEX)
     batch_dims = attr(int, 0)
 
     def infer(self) -> TensorType:
@@ -129,9 +124,6 @@ class GatherNd(TensorOp):
         where = (*own, *tuple_places(indices, x.shape[batch:]))
         return x[where]
 
-    def check(self) -> None:
-        need_dtype(self, "indices", self.indices, INDEX)
-
 
 @tensorop("one_hot")
 class OneHot(TensorOp):
@@ -143,7 +135,7 @@ class OneHot(TensorOp):
     """
 
     picks = True
-    indices = operand()
+    indices = operand(elements=INDEX)
     values = operand(1)
     depth = attr(int)
     axis = attr(Axis)
@@ -162,9 +154,6 @@ class OneHot(TensorOp):
         steps = np.arange(self.depth).reshape([-1 if i == self.axis else 1 for i in range(indices.ndim + 1)])
         return np.where(np.expand_dims(wrapped, self.axis) == steps, values[1], values[0])
 
-    def check(self) -> None:
-        need_dtype(self, "indices", self.indices, INDEX)
-
 
 @tensorop("reverse_sequence")
 class ReverseSequence(TensorOp):
@@ -177,7 +166,7 @@ class ReverseSequence(TensorOp):
     """
 
     x = operand()
-    lengths = operand(1)
+    lengths = operand(1, INDEX)
     batch_axis = attr(int, 1)
     time_axis = attr(int, 0)
 
@@ -195,9 +184,6 @@ class ReverseSequence(TensorOp):
         lasts = lengths.reshape([-1 if i == self.batch_axis else 1 for i in range(x.ndim)])
         times = np.arange(size).reshape([-1 if i == self.time_axis else 1 for i in range(x.ndim)])
         return np.take_along_axis(x, np.where(times < lasts, lasts - 1 - times, times), axis=self.time_axis)
-
-    def check(self) -> None:
-        need_dtype(self, "lengths", self.lengths, INDEX)
 
 
 @tensorop("trilu")
@@ -224,9 +210,9 @@ class _Scatter(TensorOp):
     """Operands and reductions of the scatter ops."""
 
     x = operand()
-    indices = operand()
+    indices = operand(elements=INDEX)
     updates = operand()
-    reduction = attr(str, "none")
+    reduction = attr(one_of("none", *_REDUCTIONS), "none")
 
     def put(self, out: np.ndarray, where: tuple[Any, ...], updates: np.ndarray) -> np.ndarray:
         """`updates` into the copy `out`; every occurrence of an index counts."""
@@ -237,13 +223,7 @@ class _Scatter(TensorOp):
         return out
 
     def check(self) -> None:
-        need_dtype(self, "indices", self.indices, INDEX)
         need_same_dtype(self, [self.x, self.updates])
-        if self.reduction != "none" and self.reduction not in _REDUCTIONS:
-            raise self.invalid(f"unknown reduction '{self.reduction}'; known: none, {', '.join(_REDUCTIONS)}")
-
-
-_REDUCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 @tensorop("scatter_elements")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Axis, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.shared import need_axis, need_float, need_number, plain
+from bmcompiler.ops.base import FLOAT, NUMBER, Axis, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.shared import need_axis, plain
 
 _CUMULATE = {"sum": (np.add, 0), "prod": (np.multiply, 1)}
 
@@ -22,7 +22,7 @@ class Cumulate(TensorOp):
     %y = "tensorop.cumulate"(%x) {axis = 1, method = "sum"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
     """
 
-    x = operand()
+    x = operand(elements=NUMBER)
     method = attr(str)
     axis = attr(Axis)
     exclusive = attr(bool, False)
@@ -43,9 +43,6 @@ class Cumulate(TensorOp):
             first = np.full_like(out.take([0], axis=self.axis), neutral)
             out = np.concatenate([first, out.take(range(x.shape[self.axis] - 1), axis=self.axis)], axis=self.axis)
         return np.ascontiguousarray(np.flip(out, self.axis)) if self.reverse else out
-
-    def check(self) -> None:
-        need_number(self, "the operand", self.x)
 
 
 @tensorop("top_k")
@@ -87,7 +84,7 @@ class Det(TensorOp):
     %y = "tensorop.det"(%x) : (tensor<2x4x4xf32>) -> tensor<2xf32>
     """
 
-    x = operand()
+    x = operand(elements=FLOAT)
 
     def infer(self) -> TensorType:
         shape = self.x.shape
@@ -97,6 +94,3 @@ class Det(TensorOp):
 
     def evaluate(self, x: Any) -> Any:
         return np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.x)

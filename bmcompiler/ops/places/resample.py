@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Floats, Ints, Pair, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.base import FLOAT, INTEGER, Floats, Ints, Pair, TensorOp, attr, one_of, operand, tensorop
 from bmcompiler.ops.shared import need_float, need_length, widened
 
 # result position -> source position: (positions, scale, source length, result length, region of interest)
@@ -260,13 +260,13 @@ class RoiAlign(TensorOp):
          tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x8x7x7xf32>
     """
 
-    input = operand(4)
-    rois = operand(2)
-    images = operand(1)
+    input = operand(4, FLOAT)
+    rois = operand(2, FLOAT)
+    images = operand(1, INTEGER)
     size = attr(Pair)
     samples = attr(int, 0)
     spatial_scale = attr(float, 1.0)
-    method = attr(str, "mean")
+    method = attr(one_of("mean", "max"), "mean")
     half_pixel = attr(bool, True)
 
     def infer(self) -> TensorType:
@@ -307,9 +307,3 @@ class RoiAlign(TensorOp):
         if self.method == "max":
             return parts.max(axis=(2, 3, 5, 6))
         return parts.sum(axis=(3, 6)).mean(axis=(2, 4))
-
-    def check(self) -> None:
-        for name, value in (("the input", self.input), ("rois", self.rois)):
-            need_float(self, name, value)
-        if self.method not in ("mean", "max") or not self.images.type.is_integer:
-            raise self.invalid("method must be mean or max, and images must be integers")

@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
-from bmcompiler.ops.shared import need_float, need_same_dtype
+from bmcompiler.ops.base import FLOAT, TensorOp, attr, operand, tensorop
 
 
 class Padded(TensorOp):
@@ -39,12 +38,13 @@ class NonMaxSuppression(Padded):
     """
 
     picks = True
-    boxes = operand(3)
+    boxes = operand(3, FLOAT)
     scores = operand(3)
     max_boxes = attr(int)
     iou_threshold = attr(float, 0.0)
     score_threshold = attr(float, -np.inf)
     centered = attr(bool, False)
+    one_type = True
     padded_axis = 0
 
     def infer(self) -> TensorType:
@@ -54,10 +54,6 @@ class NonMaxSuppression(Padded):
         if not 0 < self.max_boxes <= count:
             raise self.shape_error(f"max_boxes must be 1 to {count}, got {self.max_boxes}")
         return TensorType((images * classes * self.max_boxes, 3), "i64")
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.boxes)
-        need_same_dtype(self, self.operands)
 
     def evaluate(self, boxes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         found = selected_boxes(

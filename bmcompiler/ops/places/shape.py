@@ -20,7 +20,7 @@ from bmcompiler.ops.base import (
     tensorop,
     variadic_operand,
 )
-from bmcompiler.ops.shared import need_axis, need_length, need_same_dtype
+from bmcompiler.ops.shared import need_axis, need_length
 
 _PAD_MODES = ("constant", "reflect", "edge", "symmetric")
 
@@ -88,6 +88,7 @@ class Concat(Moving):
 
     x = variadic_operand()
     axis = attr(Axis)
+    one_type = True
     follows_axes = True
 
     def infer(self) -> TensorType:
@@ -106,9 +107,6 @@ class Concat(Moving):
 
     def evaluate(self, *arrays: np.ndarray) -> np.ndarray:
         return np.concatenate(arrays, axis=self.axis)
-
-    def check(self) -> None:
-        need_same_dtype(self, self.operands)
 
     def is_identity(self) -> bool:
         return len(self.operands) == 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import TensorOp, attr, operand, tensorop
-from bmcompiler.ops.shared import need_float, need_same_dtype
+from bmcompiler.ops.base import FLOAT, TensorOp, attr, operand, tensorop
 
 _CODES = ("corner", "center_size", "corner_size")
 _ROW = 7
@@ -40,7 +39,7 @@ class DetectionOutput(TensorOp):
     """
 
     picks = True
-    offsets = operand(2)
+    offsets = operand(2, FLOAT)
     scores = operand(2)
     priors = operand(3)
     num_classes = attr(int)
@@ -53,6 +52,7 @@ class DetectionOutput(TensorOp):
     top_k = attr(int, -1)
     keep_top_k = attr(int, -1)
     confidence_threshold = attr(float, -np.inf)
+    one_type = True
 
     def infer(self) -> TensorType:
         if self.code_type not in _CODES:
@@ -70,10 +70,6 @@ class DetectionOutput(TensorOp):
             if found != shape:
                 raise self.shape_error(f"{name} must have shape {list(shape)} for {priors} priors, got {list(found)}")
         return TensorType((1, 1, images * self._rows_per_image(), _ROW), self.offsets.dtype)
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.offsets)
-        need_same_dtype(self, self.operands)
 
     def evaluate(self, offsets: np.ndarray, scores: np.ndarray, priors: np.ndarray) -> np.ndarray:
         images, count = offsets.shape[0], self._priors()

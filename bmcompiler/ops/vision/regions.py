@@ -8,8 +8,7 @@ import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
-from bmcompiler.ops.base import Floats, Pair, TensorOp, attr, operand, tensorop
-from bmcompiler.ops.shared import need_float, need_same_dtype
+from bmcompiler.ops.base import FLOAT, Floats, Pair, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.vision.detection import greedy_suppression
 
 
@@ -21,17 +20,14 @@ def _half_up(x: np.ndarray) -> np.ndarray:
 class _RegionPool(TensorOp):
     """Operands and rules of poolings over regions."""
 
-    input = operand(4)
+    input = operand(4, FLOAT)
     rois = operand(2)
+    one_type = True
 
     def region_count(self) -> int:
         if self.rois.shape[1] != 5:
             raise self.shape_error(f"rois must be rows image, x0, y0, x1, y1, got {list(self.rois.shape)}")
         return int(self.rois.shape[0])
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.input)
-        need_same_dtype(self, self.operands)
 
     def image_of(self, roi: np.ndarray, images: int) -> int:
         image = int(roi[0])
@@ -155,7 +151,7 @@ class Proposal(TensorOp):
     """
 
     picks = True
-    scores = operand(4)
+    scores = operand(4, FLOAT)
     deltas = operand(4)
     image = operand(2)
     anchors = attr(Floats)
@@ -164,6 +160,7 @@ class Proposal(TensorOp):
     pre_nms_count = attr(int, 6000)
     post_nms_count = attr(int, 300)
     nms_threshold = attr(float, 0.7)
+    one_type = True
 
     def infer(self) -> list[TensorType]:
         images, _, h, w = self.scores.shape
@@ -178,10 +175,6 @@ class Proposal(TensorOp):
             raise self.shape_error("counts before and after suppression must be positive")
         rows = images * self.post_nms_count
         return [TensorType((rows, 5), self.scores.dtype), TensorType((rows,), self.scores.dtype)]
-
-    def check(self) -> None:
-        need_float(self, "the operand", self.scores)
-        need_same_dtype(self, self.operands)
 
     def evaluate(self, scores: np.ndarray, deltas: np.ndarray, image: np.ndarray) -> tuple[Any, Any]:
         images, each = scores.shape[0], self.post_nms_count

@@ -82,7 +82,6 @@ def meaning(*names: str) -> Callable[[Meaning], Meaning]:
 
 def meanings() -> Mapping[str, Meaning]:
     """Operator name -> meaning."""
-    if not _MEANINGS:
-        for family in _FAMILIES:
-            import_module(f"bmcompiler.frontends.bmlang.meanings.{family}")
+    for family in _FAMILIES:  # some may be there already: whoever imports one has that alone
+        import_module(f"bmcompiler.frontends.bmlang.meanings.{family}")
     return _MEANINGS
