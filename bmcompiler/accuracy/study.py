@@ -1,4 +1,7 @@
-"""The whole study of a network on a target: both networks, their numbers, the culprits, and what would help."""
+"""The whole study of a network on a target: both networks, their numbers, the culprits, and what would help.
+
+The values of every layer can be written as files, for looking at them with other tools.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,19 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bmcompiler.accuracy.causes import likely_cause
 from bmcompiler.accuracy.culprits import rank
-from bmcompiler.accuracy.dump import dump_layers
-from bmcompiler.accuracy.pairs import Pair, make_pair
-from bmcompiler.accuracy.statistics import Numbers, measure
+from bmcompiler.accuracy.pairs import Pair, device_values, make_pair, real_values
+from bmcompiler.accuracy.statistics import Numbers, float_values, measure
 from bmcompiler.driver import data_of, load_network, pipeline_for, table_of
 from bmcompiler.errors import UsageError
 from bmcompiler.evaluation.decisions import checked_metric
-from bmcompiler.ir import Function
+from bmcompiler.files.kinds import ARRAYS
+from bmcompiler.files.store import atomic_output, file_name
+from bmcompiler.interpreter import run_function
+from bmcompiler.ir import Function, Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import Options, Progress
 from bmcompiler.passmanager import PassContext
@@ -133,3 +140,27 @@ def write_suggestion(found: Study, layers: Iterable[str], path: Path_) -> None:
 def with_table(options: Options, table: Path_) -> Options:
     """The same options with a quantization table."""
     return replace(options, quant_table=table)
+
+
+def dump_layers(pair: Pair, steps: Iterable[Mapping[str, Array]], folder: Path) -> None:
+    """Write NUMBER.LAYER.npz for every layer, numbered in the order of the float network.
+
+    Arrays: `float` and `device`, real values (float32), and `codes`, the numbers of the chip; samples on axis 0.
+    Raises OSError for a folder that cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    kept: dict[str, list[tuple[Array, Array]]] = {layer.name: [] for layer in pair.layers}
+    for inputs in steps:
+        real = float_values(pair, inputs)
+        found: dict[Value, Array] = {}
+        given = {
+            name: device_values(inputs[name], argument.type)
+            for name, argument in zip(pair.compiled.main.input_names, pair.compiled.main.arguments)
+        }
+        run_function(pair.compiled, pair.compiled.main, given, found.__setitem__, pair.target)
+        for layer in pair.layers:
+            kept[layer.name].append((real[layer.real], found[layer.compiled]))
+    for number, layer in enumerate(pair.layers):
+        floats, codes = (np.concatenate([np.atleast_1d(each[side]) for each in kept[layer.name]]) for side in (0, 1))
+        with atomic_output(folder / f"{number:03}.{file_name(layer.name)}.npz", ARRAYS) as stream:
+            np.savez(stream, float=floats, device=real_values(codes, layer.compiled.type), codes=codes)

@@ -1,4 +1,4 @@
-"""C functions with buffers whose sizes follow from their other arguments."""
+"""C functions with buffers whose sizes follow from their other arguments, and strings of C."""
 
 from __future__ import annotations
 
@@ -47,3 +47,8 @@ class _Call:
             address = slots[index]
             memory[title] = (ctypes.c_uint8 * max(0, size(values))).from_address(address) if address else None
         self._store(slots, result, self._function(**values, **memory))
+
+
+def text(address: int) -> str | None:
+    """The string at an address, None for NULL."""
+    return ctypes.string_at(address).decode(errors="surrogateescape") if address else None

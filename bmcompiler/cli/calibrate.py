@@ -9,8 +9,7 @@ import click
 
 from bmcompiler.cli.common import Number, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, one_source
-from bmcompiler.cli.options import options
-from bmcompiler.cli.workers import worker_options
+from bmcompiler.cli.options import options, worker_options
 
 if TYPE_CHECKING:
     from bmcompiler.options import ImageOptions, Shapes

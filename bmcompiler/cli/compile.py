@@ -12,10 +12,7 @@ from click.shell_completion import CompletionItem
 from bmcompiler import defaults
 from bmcompiler.cli.common import STDIO, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA
-from bmcompiler.cli.options import options
-from bmcompiler.cli.plugin_option import list_plugins_option
-from bmcompiler.cli.timing_option import list_parameters
-from bmcompiler.cli.workers import worker_options
+from bmcompiler.cli.options import list_parameters, list_plugins_option, options, worker_options
 from bmcompiler.options import Options
 
 _EPILOG = f"""

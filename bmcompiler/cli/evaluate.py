@@ -10,8 +10,7 @@ import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, inputs_of
-from bmcompiler.cli.options import options
-from bmcompiler.cli.workers import worker_options
+from bmcompiler.cli.options import options, worker_options
 
 if TYPE_CHECKING:
     from bmcompiler.evaluation.dataset import Evaluated

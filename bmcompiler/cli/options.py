@@ -1,4 +1,4 @@
-"""Options of the commands, made of what `bmcompiler.options` tells about them."""
+"""Options of the commands, made of what `bmcompiler.options` tells about them, and those that are none of these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from bmcompiler.cli.common import Number, Output
+from bmcompiler.cli.common import Number, Output, format_table
 from bmcompiler.errors import UsageError
 from bmcompiler.options import ImageOptions, Options, Preprocessing, as_check
 from bmcompiler.spelling import flag, in_shell, spelled
@@ -139,3 +139,51 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "tuple[int, int]": _size,
 }
 """What makes values of words, by the type of the field."""
+
+
+def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --workers and --scheduler; the command gets them as `workers` and `scheduler`."""
+    scheduler = click.option("--scheduler", metavar="tcp://HOST:PORT", help="Use the workers of a Dask cluster.")
+    workers = click.option("--workers", type=int, default=1, show_default=True, help="Processes of this machine.")
+    return workers(scheduler(function))
+
+
+def list_parameters(target: str) -> None:
+    """Print the parameters of a target's timing model: a line for each, in each profile that has a name."""
+    from bmcompiler.analysis.timing_profile import meanings, named_profiles, parameters
+    from bmcompiler.cli.common import printable
+
+    known, profiles, means = parameters(target), named_profiles(target), meanings(target)
+    if not known:
+        click.echo(f"the timing model of {printable(target)} has no parameters")
+    for name, value in known.items():
+        click.echo(f"{name}={value:.12g}" + (f"  {means[name]}" if name in means else ""))
+        for title, profile in profiles.items():
+            click.echo(f"    {title}: {getattr(profile, name):.12g} ({profile.standing(name)})")
+
+
+def list_plugins_option(command: F) -> F:
+    """Give a command `--list-plugins`, which prints the installed plugins and ends."""
+    return click.option(
+        "--list-plugins",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print,
+        help="Print the installed plugins and whether each can be loaded.",
+    )(command)
+
+
+def _print(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from bmcompiler.plugins.listing import built_in_counts, list_plugins
+
+    rows = [(each.name, each.group, each.package, each.version, each.state) for each in list_plugins()]
+    if rows:
+        click.echo(format_table(("name", "group", "package", "version", "state"), rows), nl=False)
+    else:
+        click.echo("no plugins are installed")
+    counts = ", ".join(f"{group} {count}" for group, count in built_in_counts().items())
+    click.echo(f"built in: {counts}")
+    ctx.exit()

@@ -14,8 +14,7 @@ import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, inputs_of
-from bmcompiler.cli.options import options
-from bmcompiler.cli.timing_option import list_parameters
+from bmcompiler.cli.options import list_parameters, options
 
 if TYPE_CHECKING:
     import numpy as np

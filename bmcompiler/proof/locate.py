@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bmcompiler.errors import WrongProgramError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, Value, verify_module
-from bmcompiler.ir.extract import extract
+from bmcompiler.ir.copying import extract
 from bmcompiler.ir.keys import GROUP, WEIGHT
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp

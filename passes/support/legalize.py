@@ -11,8 +11,8 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.rewriting import activates, declared, forward
 from bmcompiler.passes.support.decompositions import decompositions_of
-from bmcompiler.passes.support.decompositions.activation import activation_after
 from bmcompiler.passes.support.decompositions.base import Draft
+from bmcompiler.passes.support.decompositions.elementwise import activation_after
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 

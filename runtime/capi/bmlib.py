@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from bmcompiler.capi.api import declared
-from bmcompiler.capi.buffers import Size, buffered
+from bmcompiler.capi.buffers import Size, buffered, text
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.runtime import bmlib
 from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, BmStatus, bm_device_mem_t
-from bmcompiler.runtime.capi.strings import text
 
 _CODES = ", ".join(
     f"BM_{'' if one in (BmStatus.SUCCESS, BmStatus.NOT_SUPPORTED) else 'ERR_'}{one.name} = {int(one)}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from bmcompiler.capi.buffers import buffered
+from bmcompiler.capi.buffers import buffered, text
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime import bmlib
@@ -23,7 +23,6 @@ from bmcompiler.runtime.bmlib.types import (
     bm_tensor_t,
     item_bytes,
 )
-from bmcompiler.runtime.capi.strings import text
 
 _TYPES = ", ".join(f"BM_{one.name} = {int(one)}" for one in BmDataType)
 PREAMBLE = f"""typedef enum bm_data_type_e {{ {_TYPES}, BM_INT4 = 9, BM_UINT4 = 10 }} bm_data_type_t;

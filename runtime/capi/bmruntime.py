@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from bmcompiler.capi.buffers import Size, buffered
+from bmcompiler.capi.buffers import Size, buffered, text
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import BMError
 from bmcompiler.runtime import bmruntime
 from bmcompiler.runtime.bmdevice import RUNTIME, UNSEEN, BmErr, BmMem, BmRuntimeError, BmShape
 from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetInputInfo, BmNetOutputInfo
-from bmcompiler.runtime.capi.strings import text
 
 _CODES = "".join(f"#define BM_{'' if not code else 'ERR_'}{code.name} {int(code)}\n" for code in BmErr)
 _FORMATS = "".join(f"#define BM_FMT_{fmt.name} {int(fmt)}\n" for fmt in bmruntime.BmFmt)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bmcompiler.backends.dv.driver import structs
+from bmcompiler.capi.buffers import text
 from bmcompiler.capi.library import CLibrary, Read, Write
 from bmcompiler.runtime import dmp_dv
-from bmcompiler.runtime.capi.strings import text
 from bmcompiler.runtime.dmp_dv.handles import Handle
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 

@@ -1,4 +1,4 @@
-"""Element-wise operators: arithmetic, shifts, functions, conversion, bits (bmlang.md 2, 4.2, 4.4, 4.5)."""
+"""Element-wise operators: arithmetic, comparisons, shifts, functions, conversion, bits (bmlang.md 2, 4.2 to 4.5)."""
 
 from __future__ import annotations
 
@@ -155,3 +155,15 @@ def round_rshifts(e: Emit, c: Call) -> Value:
 def _count(places: Any) -> int:
     """A count of places as the op has it; from 31 on every result is the same for elements of 16 bits."""
     return min(max(int(places), 0), _MAX_SHIFT)
+
+
+_METHODS = {"gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal", "eq": "equal"}
+
+
+@meaning(*(name + s for name in (*_METHODS, "ne") for s in ("", "s")))
+def compare(e: Emit, c: Call) -> Value:
+    """A relation; "ne" is the opposite of "eq", so that NaN differs from everything."""
+    a, b = operands(e, c)
+    name = c.name.removesuffix("s")
+    flags = e.op("compare", a, b, method=_METHODS.get(name, "equal"))
+    return e.cast(e.op("bit_not", flags) if name == "ne" else flags, c.out)

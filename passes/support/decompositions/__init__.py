@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bmcompiler.passes.support.decompositions import (
-    activation,
     broadcast,
     convolution,
     elementwise,
@@ -17,6 +16,6 @@ from bmcompiler.passes.support.decompositions import (
 from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decompositions_of, decompositions_of_kind
 
 __all__ = [
-    "DECOMPOSITIONS", "activation", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
+    "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
     "elementwise", "large_reduction", "layout", "matrix", "pooling", "reduction", "resample",
 ]  # fmt: skip
