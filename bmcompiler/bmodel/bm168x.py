@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.bmodel.layers import pictures_in, with_pictures
-from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, digest
-from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
+from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, damaged, digest
+from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
 from bmcompiler.instructions.order import Engine
 
@@ -33,7 +33,6 @@ _COMMANDS = ("binary_bdc", "binary_gdma")
 # Element types by their number in the file (bm1684.md 10.2; vendor-cli.md 7.3).
 DTYPES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "bfloat16", "int4", "uint4")
 FORMAT_OF = {name: number for number, (name, _) in FORMATS.items() if name in DTYPES}
-DAMAGED = "the file is damaged; compile or copy it again"
 
 
 class CommandGroup(NamedTuple):
@@ -382,14 +381,12 @@ def read(data: memoryview, file: StrPath) -> Bm168xModel:
     from bmcompiler.bmodel.bm168x_message import decode
 
     if len(data) < HEADER:
-        raise FileFormatError(f"the header needs {HEADER} bytes, the file has {len(data)}", file=file, remedy=DAMAGED)
+        raise damaged(f"the header needs {HEADER} bytes, the file has {len(data)}", file)
     header, description, binary = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12))
     if header != HEADER:
-        raise FileFormatError(f"the header says it has {header} bytes, not {HEADER}", file=file, remedy=DAMAGED)
+        raise damaged(f"the header says it has {header} bytes, not {HEADER}", file)
     if HEADER + description + binary > len(data):
-        raise FileFormatError(
-            f"{HEADER + description + binary} bytes are announced, the file has {len(data)}", file=file, remedy=DAMAGED
-        )
+        raise damaged(f"{HEADER + description + binary} bytes are announced, the file has {len(data)}", file)
     section = data[HEADER + description : HEADER + description + binary]
     model = decode(data[HEADER : HEADER + description], section, file)
     model.check(file)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from bmcompiler.bmodel.bm168x import (
     ADDRESS_SPACE,
     BASIC,
-    DAMAGED,
     DTYPES,
     IO_ALONE,
     STORE_MODES,
@@ -20,8 +19,7 @@ from bmcompiler.bmodel.bm168x import (
     TpuSubnet,
 )
 from bmcompiler.bmodel.bm168x_streams import MOST_COMMANDS, STREAM_STEP, count, ends
-from bmcompiler.bmodel.model import MAX_RANK
-from bmcompiler.errors import FileFormatError
+from bmcompiler.bmodel.model import MAX_RANK, damaged
 from bmcompiler.files.store import StrPath
 from bmcompiler.instructions.order import Engine
 
@@ -52,7 +50,7 @@ def check_model(model: Bm168xModel, file: StrPath | None) -> None:
             for index, stage in enumerate(net.stages):
                 _check_stage(f"net {net.name!r}, stage {index}", model, net, stage)
     except _BrokenError as error:
-        raise FileFormatError(str(error), file=file, remedy=DAMAGED) from None
+        raise damaged(str(error), file) from None
 
 
 def _check_stage(where: str, model: Bm168xModel, net: Bm168xNet, stage: Bm168xStage) -> None:

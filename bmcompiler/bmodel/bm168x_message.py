@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from bmcompiler.bmodel.bm168x import (
-    DAMAGED,
     DTYPES,
     FIRST_ADDRESS,
     HEADER,
@@ -29,7 +28,7 @@ from bmcompiler.bmodel.bm168x import (
 )
 from bmcompiler.bmodel.bm168x_streams import COMMAND_BYTES, STREAM_STEP, count
 from bmcompiler.bmodel.flat import FlatError, Reader, Schema, Values, Writer, parse_schema
-from bmcompiler.bmodel.model import Buffer, digest
+from bmcompiler.bmodel.model import Buffer, damaged, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.files.store import StrPath
 from bmcompiler.instructions.order import Engine
@@ -62,7 +61,7 @@ def decode(description: memoryview, binary: memoryview, file: StrPath) -> Bm168x
         return _Decoder(Reader(schema(), description, binary).root(), file).model()
     except FlatError as error:
         reason = f"the model description cannot be decoded ({error})"
-        raise FileFormatError(reason, file=file, remedy=DAMAGED) from None
+        raise damaged(reason, file) from None
 
 
 class _Decoder:
@@ -75,7 +74,7 @@ class _Decoder:
         self._checked: dict[int, bytes] = {}
 
     def _damaged(self, reason: str) -> FileFormatError:
-        return FileFormatError(reason, file=self._file, remedy=DAMAGED)
+        return damaged(reason, self._file)
 
     def model(self) -> Bm168xModel:
         root = dict(self._root)

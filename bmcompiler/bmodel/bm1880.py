@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from bmcompiler.bmodel.layers import pictures_in, with_pictures
-from bmcompiler.bmodel.model import FMT_I8, FORMATS, MAX_BYTES, BModel, Buffer, Stage, TensorInfo, digest
+from bmcompiler.bmodel.model import FMT_I8, FORMATS, MAX_BYTES, BModel, Buffer, Stage, TensorInfo, damaged, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
 from bmcompiler.spelling import spelled
@@ -17,7 +17,6 @@ MAGIC = b"\xdd\xaa\x55\xff"
 INLINE_MAGIC = b"\xff\xaa\x55\xff"
 """The message follows at once, to the end of the file, with the weights in it; read only."""
 HEADER = 8
-DAMAGED = "the file is damaged; compile or copy it again"
 
 
 @dataclass
@@ -121,26 +120,18 @@ class Bm1880Model(BModel):
             FileFormatError: naming file, command and value.
         """
         if not self.commands:
-            raise FileFormatError("the model holds no command buffer", file=file, remedy=DAMAGED)
+            raise damaged("the model holds no command buffer", file)
         for index, command in enumerate(self.commands):
             self._check_command(f"command {index}", command, file)
 
     def _check_command(self, where: str, command: Command, file: StrPath | None) -> None:
         if not 0 <= command.neuron_size <= MAX_BYTES:
-            raise FileFormatError(
-                f"{where} asks for {command.neuron_size} bytes of activation memory, the chip has {MAX_BYTES}",
-                file=file,
-                remedy=DAMAGED,
-            )
+            raise damaged(f"{where} asks for {command.neuron_size} of {MAX_BYTES} bytes of activation memory", file)
         if not 0 <= command.weight_index < max(1, len(self.weights)):
-            raise FileFormatError(
-                f"{where} uses weight set {command.weight_index}, the file has {len(self.weights)}",
-                file=file,
-                remedy=DAMAGED,
-            )
+            raise damaged(f"{where} uses weight set {command.weight_index}, the file has {len(self.weights)}", file)
         if not command.inputs or not command.outputs:
             kind = "output" if command.inputs else "input"
-            raise FileFormatError(f"{where} has no {kind}", file=file, remedy=DAMAGED)
+            raise damaged(f"{where} has no {kind}", file)
         for kind, tensors in (("input", command.inputs), ("output", command.outputs)):
             for number, tensor in enumerate(tensors):
                 tensor.check(f"{where}, {kind} {number}", command.neuron_size, file)
@@ -250,13 +241,11 @@ def read(data: memoryview, file: StrPath) -> Bm1880Model:
         model.check(file)
         return model
     if len(data) < HEADER:
-        raise FileFormatError(f"the header needs {HEADER} bytes, the file has {len(data)}", file=file, remedy=DAMAGED)
+        raise damaged(f"the header needs {HEADER} bytes, the file has {len(data)}", file)
     length = int.from_bytes(data[4:HEADER], "little")
     if HEADER + length > len(data):
-        raise FileFormatError(
-            f"the model description should be {length} bytes, only {len(data) - HEADER} follow the header",
-            file=file,
-            remedy=DAMAGED,
+        raise damaged(
+            f"the model description should be {length} bytes, only {len(data) - HEADER} follow the header", file
         )
     model = decode(data[HEADER : HEADER + length], data[HEADER + length :], file)
     model.check(file)

@@ -11,8 +11,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from bmcompiler.bmodel.bm1880 import DAMAGED, Bm1880Model, Command
-from bmcompiler.bmodel.model import MAX_BYTES, MAX_RANK, Buffer, TensorInfo
+from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
+from bmcompiler.bmodel.model import MAX_BYTES, MAX_RANK, Buffer, TensorInfo, damaged
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.store import StrPath
 
@@ -31,7 +31,7 @@ class _Node:
     file: StrPath
 
     def error(self, wanted: str) -> FileFormatError:
-        return FileFormatError(f"{self.path or 'the JSON text'} should be {wanted}", file=self.file, remedy=DAMAGED)
+        return damaged(f"{self.path or 'the JSON text'} should be {wanted}", self.file)
 
     def get(self, key: str) -> _Node:
         if not isinstance(self.value, dict) or key not in self.value:
@@ -92,16 +92,14 @@ def read(data: memoryview, file: StrPath) -> Bm1880Model:
     """
     length = int.from_bytes(data[:4], "little")
     if 4 + length + GAP > len(data):
-        raise FileFormatError(
-            f"the JSON text should be {length} bytes, the file has {len(data)} in all", file=file, remedy=DAMAGED
-        )
+        raise damaged(f"the JSON text should be {length} bytes, the file has {len(data)} in all", file)
     gap = data[4 + length : 4 + length + GAP]
     body = data[4 + length + GAP :]
     if bytes(gap[:4]) != DATA_MAGIC:
-        raise FileFormatError("the mark between JSON text and data is missing", file=file, remedy=DAMAGED)
+        raise damaged("the mark between JSON text and data is missing", file)
     size = int.from_bytes(gap[4:8], "little")
     if size > len(body):
-        raise FileFormatError(f"{size} bytes of data are announced, {len(body)} follow", file=file, remedy=DAMAGED)
+        raise damaged(f"{size} bytes of data are announced, {len(body)} follow", file)
     model = _model(_Node(_parse(data[4 : 4 + length], file), "", file), body[:size])
     model.check(file)
     return model
@@ -111,7 +109,7 @@ def _parse(text: memoryview, file: StrPath) -> object:
     try:
         return json.loads(bytes(text).decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"the JSON text cannot be read ({error})", file=file, remedy=DAMAGED) from error
+        raise damaged(f"the JSON text cannot be read ({error})", file) from error
 
 
 def _model(root: _Node, body: memoryview) -> Bm1880Model:

@@ -12,9 +12,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from bmcompiler.bmodel import bm1880_pb2 as pb
-from bmcompiler.bmodel.bm1880 import DAMAGED, Bm1880Model, Command, Library
-from bmcompiler.bmodel.model import MAX_RANK, Buffer, TensorInfo
-from bmcompiler.errors import FileFormatError
+from bmcompiler.bmodel.bm1880 import Bm1880Model, Command, Library
+from bmcompiler.bmodel.model import MAX_RANK, Buffer, TensorInfo, damaged
 from bmcompiler.files.store import StrPath
 
 
@@ -24,11 +23,11 @@ def decode(message: memoryview, blob: memoryview, file: StrPath) -> Bm1880Model:
         parsed = pb.Model.FromString(bytes(message))
         missing = [name for name in ("net_name", "chip", "fmt") if not parsed.HasField(name)]
         if missing:
-            raise FileFormatError(f"the model description lacks {', '.join(missing)}", file=file, remedy=DAMAGED)
+            raise damaged(f"the model description lacks {', '.join(missing)}", file)
         return _model(parsed, blob, file)
     except (DecodeError, UnicodeDecodeError) as error:
         reason = f"the model description cannot be decoded ({error})"
-        raise FileFormatError(reason, file=file, remedy=DAMAGED) from error
+        raise damaged(reason, file) from error
 
 
 def _model(parsed: pb.Model, blob: memoryview, file: StrPath) -> Bm1880Model:
@@ -69,7 +68,7 @@ def _command(index: int, message: pb.Command, fmt: int, file: StrPath) -> Comman
 def _text(value: str | bytes, what: str, file: StrPath) -> str:
     """A string field; the decoder hands out bytes when they are no UTF-8."""
     if isinstance(value, bytes):
-        raise FileFormatError(f"{what} is not text", file=file, remedy=DAMAGED)
+        raise damaged(f"{what} is not text", file)
     return value
 
 
@@ -85,7 +84,7 @@ def _tensor(where: str, message: pb.Input | pb.Output, fmt: int, file: StrPath) 
     rank = len(message.shape.dim)
     if rank > MAX_RANK:  # before a tuple of them is made
         reason = f"{where} has {rank} dimensions, at most {MAX_RANK} are possible"
-        raise FileFormatError(reason, file=file, remedy=DAMAGED)
+        raise damaged(reason, file)
     # Vendor files leave fmt out: then the model's applies. An explicit 0 is float32, the result of a CPU layer.
     return TensorInfo(
         name=_text(message.name, f"the name of {where}", file),
@@ -103,13 +102,9 @@ def _weights(parsed: pb.Model, blob: memoryview, file: StrPath) -> list[Buffer]:
     ranges = [(entry.weight_offset, entry.weight_length) for entry in parsed.weight_info]
     for index, (start, length) in enumerate(ranges):
         if start + length > len(blob):
-            raise FileFormatError(
-                f"weight set {index} is said to be bytes {start} to {start + length}, there are {len(blob)}",
-                file=file,
-                remedy=DAMAGED,
-            )
+            raise damaged(f"weight set {index} is said to be bytes {start} to {start + length} of {len(blob)}", file)
     if sum(length for _, length in ranges) > len(blob):
-        raise FileFormatError("weight sets overlap", file=file, remedy=DAMAGED)
+        raise damaged("weight sets overlap", file)
     return [blob[start : start + length] for start, length in ranges]
 
 

@@ -37,6 +37,11 @@ FORMATS = {
 FMT_F32, FMT_I8, FMT_U8 = 0, 4, 9
 
 
+def damaged(reason: str, file: StrPath | None) -> FileFormatError:
+    """The error for a file whose parts contradict each other: only another copy of it helps."""
+    return FileFormatError(reason, file=file, remedy="the file is damaged; compile or copy it again")
+
+
 def digest(data: Buffer) -> str:
     """SHA-256 of a buffer, hexadecimal: equal weight sets have equal digests."""
     return hashlib.sha256(data).hexdigest()
@@ -99,11 +104,10 @@ class TensorInfo:
         if not (math.isfinite(self.threshold) and self.threshold >= 0):
             raise FileFormatError(f"{where} has an impossible threshold {self.threshold}", file=file)
         if self.offset < 0 or self.offset + self.size > memory:
-            raise FileFormatError(
+            raise damaged(
                 f"{where} lies outside the activation memory "
                 f"(bytes {self.offset} to {self.offset + self.size} of {memory})",
-                file=file,
-                remedy="the file is damaged; compile or copy it again",
+                file,
             )
 
 

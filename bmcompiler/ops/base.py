@@ -19,8 +19,7 @@ from bmcompiler.plugins.tables import Doors, PluginTable
 
 REQUIRED: Any = object()
 """Default of an attribute that must be given."""
-FLOAT = tuple(dtype for dtype in DTYPES if dtype in FLOAT_DTYPES)
-INTEGER = tuple(dtype for dtype in DTYPES if dtype in INTEGER_DTYPES)
+FLOAT, INTEGER = (tuple(x for x in DTYPES if x in some) for some in (FLOAT_DTYPES, INTEGER_DTYPES))
 NUMBER = (*FLOAT, *INTEGER)
 _SAID = {FLOAT: "of a float type", INTEGER: "integers", NUMBER: "numbers", (*INTEGER, "bool"): "integers or bool"}
 
@@ -41,7 +40,7 @@ class Operand(Generic[_T]):
     """Its place among the operands of the op; of a variadic operand that of its first value."""
 
     def __init__(
-        self, rank: int | None, elements: Sequence[str], *, optional: bool = False, variadic: bool = False
+        self, rank: int | None, elements: Sequence[str], optional: bool = False, variadic: bool = False
     ) -> None:
         self.rank, self.elements, self.optional, self.variadic = rank, elements, optional, variadic
 
@@ -134,7 +133,8 @@ def _scalar(kind: type[_T]) -> Callable[[Any], _T]:
     return normalize
 
 
-def _list(kind: type[_T], length: int | None = None) -> Callable[[Any], tuple[_T, ...]]:
+def _list(kind: type[_T], length: int | None = None) -> Callable[[Any], Any]:
+    """A tuple of values of a kind, which the declared type of the attribute says."""
     one = _scalar(kind)
 
     def normalize(value: Any) -> tuple[_T, ...]:
@@ -148,29 +148,19 @@ def _list(kind: type[_T], length: int | None = None) -> Callable[[Any], tuple[_T
     return normalize
 
 
-def _ints(length: int) -> Callable[[Any], Any]:
-    return _list(int, length)
-
-
 _SCALARS: dict[type[Any], Kind[Any]] = {kind: Kind(kind.__name__, _scalar(kind)) for kind in (int, float, bool, str)}
 
 
 def one_of(*words: str) -> Kind[str]:
     """An attribute that is one of some words."""
-
-    def normalize(value: Any) -> str:
-        if value not in words:
-            raise TypeError
-        return str(value)
-
-    return Kind(" or ".join(words), normalize)
+    return Kind(" or ".join(words), lambda value: words[words.index(value)])
 
 
-Ints = Kind("list of int", _list(int))
-Floats = Kind("list of float", _list(float))
-Strs = Kind("list of str", _list(str))
-Pair: Kind[tuple[int, int]] = Kind("two ints (height, width)", _ints(2))
-Quad: Kind[tuple[int, int, int, int]] = Kind("four ints (top, bottom, left, right)", _ints(4))
+Ints: Kind[tuple[int, ...]] = Kind("list of int", _list(int))
+Floats: Kind[tuple[float, ...]] = Kind("list of float", _list(float))
+Strs: Kind[tuple[str, ...]] = Kind("list of str", _list(str))
+Pair: Kind[tuple[int, int]] = Kind("two ints (height, width)", _list(int, 2))
+Quad: Kind[tuple[int, int, int, int]] = Kind("four ints (top, bottom, left, right)", _list(int, 4))
 Axis: Kind[int] = Kind("an axis (int)", _SCALARS[int].normalize)
 """An axis of the operands; negative ones count from the last."""
 Axes: Kind[tuple[int, ...]] = Kind("axes (list of int)", Ints.normalize)
@@ -323,9 +313,9 @@ class TensorOp(Operation):
                 raise self.invalid(f"result shape {list(result.shape)} should be {list(want.shape)}")
             if want.dtype != result.dtype and not self.free_dtype:
                 raise self.invalid(f"result type {result.dtype} should be {want.dtype}")
-        self.check_rules()
+        self.check_all()
 
-    def check_rules(self) -> None:
+    def check_all(self) -> None:
         """Element types as they are declared, then the op's own `check`. Raises VerifyError."""
         for spec in self.ins:
             for value in self.operands[spec.index :] if spec.variadic else self.operands[spec.index : spec.index + 1]:
@@ -372,11 +362,8 @@ class TensorOp(Operation):
             try:
                 value = spec.kind.normalize(attributes[spec.name])
             except (TypeError, ValueError):
-                raise VerifyError(
-                    f"attribute '{spec.name}' must be {spec.kind.name}, got {attributes[spec.name]!r}",
-                    layer=label,
-                    kind=self.opname,
-                ) from None
+                reason = f"attribute '{spec.name}' must be {spec.kind.name}, got {attributes[spec.name]!r}"
+                raise VerifyError(reason, layer=label, kind=self.opname) from None
             if value != spec.default or type(value) is not type(spec.default):
                 normal[spec.name] = value
         for name, value in attributes.items():

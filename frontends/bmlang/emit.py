@@ -43,7 +43,7 @@ class Emit(ABC):
         made = find_op(name)(operands, attributes, None, (self.label,))
         if result is not None:
             made.result.type = TensorType(made.result.shape, result)
-        made.check_rules()
+        made.check_all()
         for value in made.results:
             need_size(value.shape, _AXES_BETWEEN)
         return self.take(made)

@@ -292,7 +292,7 @@ class _Importer:
         if not isinstance(op, TensorOp):
             return
         try:
-            op.check_rules()
+            op.check_all()
         except VerifyError as error:
             raise UnsupportedError(error.reason) from None
         types = {result.dtype for result in op.results if result.type.is_integer}

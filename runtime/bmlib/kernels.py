@@ -91,19 +91,13 @@ def tpu_kernel_get_function(handle: CardHandle, module: KernelModule, function: 
 @_served
 def tpu_kernel_launch(handle: CardHandle, function: int, args: Any, size: int) -> None:
     """Run a kernel with `size` bytes of arguments."""
-    if function not in _functions:
-        raise RuntimeUseError(f"function is {function}, which no tpu_kernel_get_function gave")
-    name, entry = _functions[function]
-    _launch(handle, name, entry, args, size)
+    _launch_number(handle, function, args, size)
 
 
 @_served
 def tpu_kernel_launch_async(handle: CardHandle, function: int, args: Any, size: int) -> None:
     """The same: a launch is done when the call returns."""
-    if function not in _functions:
-        raise RuntimeUseError(f"function is {function}, which no tpu_kernel_get_function gave")
-    name, entry = _functions[function]
-    _launch(handle, name, entry, args, size)
+    _launch_number(handle, function, args, size)
 
 
 @_served
@@ -130,6 +124,13 @@ def tpu_kernel_unload_module(handle: CardHandle, p_module: KernelModule) -> None
 def tpu_kernel_free_module(handle: CardHandle, p_module: KernelModule) -> None:
     """Unload a module; functions of it cannot be launched any more."""
     p_module.unloaded = True
+
+
+def _launch_number(handle: CardHandle, function: int, args: Any, size: int) -> None:
+    if function not in _functions:
+        raise RuntimeUseError(f"function is {function}, which no tpu_kernel_get_function gave")
+    name, entry = _functions[function]
+    _launch(handle, name, entry, args, size)
 
 
 def _launch(handle: CardHandle, name: str, entry: Entry, args: Any, size: int) -> None:

@@ -196,7 +196,7 @@ RULES: list[tuple[str, Types, dict[str, Any], TensorType | None, str]] = [
     ("quantize", f32((2,)), {}, out("i8", 2, quant=Quant(0.0)), "positive scale"),
     ("quantize", f32((2,)), {}, out("i8", 2, quant=Quant(1.0, 3)), "zero point 0"),
     ("quantize", f32((2,)), {}, out("u8", 2, quant=Quant(1.0)), "must be i8"),
-    ("quantize", f32((2,)), {"rounding": "odd"}, None, "rounding must be"),
+    ("quantize", f32((2,)), {"rounding": "odd"}, None, "'rounding' must be"),
     ("quantize", f32((2,)), {"rounding": "away"}, out("u8", 2, quant=Quant(0.1)), "normal float32 number"),
     ("quantize", f32((2,)), {"rounding": "away"}, out("u8", 2, quant=Quant(0.5, -1)), "must fit u8"),
     ("dequantize", i8((2,)), {}, None, "positive scale"),
