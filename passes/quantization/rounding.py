@@ -1,68 +1,19 @@
-"""Weights rounded up or down by what that does to the sums they are part of.
-
-What a layer multiplies its weights by are rows of its input, some of each sample.
-"""
+"""Weights rounded up or down by what that does to the sums they are part of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Quant, Value
 from bmcompiler.ir.keys import is_weight
-from bmcompiler.numeric.arrays import Array, Indices, Int8s
+from bmcompiler.numeric.arrays import Array, Int8s
 from bmcompiler.numeric.blas import one_blas_thread
-from bmcompiler.ops.layers.nn import Conv, Matmul
 from bmcompiler.passes.precision.calibrate import tensor_names
 from bmcompiler.passes.quantization.formulas import I8
-
-
-def has_rows(op: Operation) -> bool:
-    """Whether each result of a layer is a row of its input times weights: convolutions and products of matrices."""
-    if isinstance(op, Matmul):
-        return op.right.type.rank == 2 and not op.transpose_left
-    return isinstance(op, Conv)
-
-
-def as_matrices(op: Operation, weight: Array) -> Array:
-    """Weights as (groups, depth, results of a group); sums of products run over the depth."""
-    if isinstance(op, Matmul):
-        return (weight.T if op.transpose_right else weight)[None]
-    assert isinstance(op, Conv), "of matrix products or convolutions"
-    return weight.reshape(op.group, len(weight) // op.group, -1).transpose(0, 2, 1)
-
-
-def as_weight(op: Operation, matrices: Array, shape: tuple[int, ...]) -> Array:
-    """The way back of `as_matrices`."""
-    if isinstance(op, Matmul):
-        return matrices[0].T if op.transpose_right else matrices[0]
-    return matrices.transpose(0, 2, 1).reshape(shape)
-
-
-def rows_of(op: Operation, x: Array, most: int) -> Array:
-    """What up to `most` results of each channel are sums over, (groups, rows, depth), from all over the input."""
-    if isinstance(op, Matmul):
-        vectors = x.reshape(-1, x.shape[-1])
-        return vectors[_some(len(vectors), most)][None]
-    assert isinstance(op, Conv), "of matrix products or convolutions"
-    (top, bottom, left, right), (dy, dx), (sy, sx) = op.pads, op.dilations, op.strides
-    height, width = op.weight.shape[2:]
-    padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
-    reach = (dy * (height - 1) + 1, dx * (width - 1) + 1)
-    windows = sliding_window_view(padded, reach, axis=(2, 3))[:, :, ::sy, ::sx, ::dy, ::dx]
-    n, _, h, w = windows.shape[:4]
-    sample, y, x_ = np.unravel_index(_some(n * h * w, most), (n, h, w))
-    rows = windows[sample, :, y, x_].reshape(len(sample), op.group, -1)
-    return np.ascontiguousarray(rows.transpose(1, 0, 2))
-
-
-def _some(count: int, most: int) -> Indices:
-    """Up to `most` of so many indices, by chance, but the same in every run."""
-    return np.sort(np.random.default_rng(count).permutation(count)[:most])
-
+from bmcompiler.passes.quantization.moments import as_matrices, as_weight, has_rows, rows_of
 
 Steps = Sequence[Mapping[str, Array]]
 Found = dict[tuple[str, "float | Quant"], "Int8s | None"]

@@ -8,7 +8,7 @@ from nets import Net, names, random_inputs
 
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Value
-from bmcompiler.passes.quantization.plan import reach
+from bmcompiler.passes.quantization.levels import reach
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import CalibrationTable
 from bmcompiler.testing import check_op

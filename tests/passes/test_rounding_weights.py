@@ -13,7 +13,8 @@ from bmcompiler.ir import Module
 from bmcompiler.numeric.arith import quantize_real
 from bmcompiler.passes.quantization.choice import reference, rounded
 from bmcompiler.passes.quantization.look import Look
-from bmcompiler.passes.quantization.rounding import WeightRounding, as_matrices, as_weight, descended, rows_of
+from bmcompiler.passes.quantization.moments import as_matrices, as_weight, rows_of
+from bmcompiler.passes.quantization.rounding import WeightRounding, descended
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant import calibration as calibration_task
 
