@@ -103,5 +103,5 @@ def _start(problem: Problem, trials: Trials) -> tuple[Problem, Chosen]:
     """The cheapest assignment, float included; the integers alone where programs cannot be timed."""
     if trials.costs.whole is None:
         return problem, problem.integers()
-    problem, start, _ = quickest(problem, trials.timed)
+    problem, start, _ = quickest(problem, trials.timed, trials.costs.seen)
     return problem, start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ _FULL = 1.1
 
 class OptionCosts:
     """Cycles by unit and option. whole: those of the float program, once known; spared: it was not asked for.
+    seen: the options whose cycles are those of a program.
 
     fixed: modes of layers that stay.
     """
@@ -38,6 +39,7 @@ class OptionCosts:
         self.function, self.target, self.ways = function, target, ways
         self.programs, self.fixed = programs, fixed
         self.whole: int | None = None
+        self.seen: Set[tuple[Unit, str]] = frozenset()
         self.spared = False
 
     def of_units(
@@ -61,6 +63,7 @@ class OptionCosts:
         whole = None if programs is None or self.spared else programs.in_float()
         if whole is not None and low is not None:
             self.whole = whole.cycles
+            self.seen = {*firsts.items(), *((unit, FLOAT) for unit in parts)}
             seen, other = unit_cycles(low, shares), unit_cycles(whole, plain)
             for unit in parts:
                 costs[unit][FLOAT] = other[unit]

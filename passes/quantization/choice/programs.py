@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -80,11 +80,18 @@ def _taken(layers: Mapping[str, int], whole: Mapping[str, int]) -> dict[str, int
     return taken
 
 
-def with_cycles(problem: Problem, known: Mapping[Unit, tuple[str, int]], conversions: float) -> Problem:
+Seen = Set[tuple[Unit, str]]
+"""Options, by unit and name, whose cycles are those of a program."""
+
+
+def with_cycles(
+    problem: Problem, known: Mapping[Unit, tuple[str, int]], conversions: float, before: Seen = frozenset()
+) -> Problem:
     """The problem with what a program showed: by unit an option and its cycles.
 
-    Other options of integers change by as much, since what surrounds the layer is the same for them. conversions: how
-    many times the estimate those between integers and float took.
+    Other options of integers change by as much, since what surrounds the layer is the same for them; but not those that
+    a program showed before: passes have forms that only one mode gains by. conversions: how many times the estimate
+    those between integers and float took.
     """
     options: dict[Unit, Sequence[Option]] = {}
     for unit, each in problem.options.items():
@@ -92,7 +99,7 @@ def with_cycles(problem: Problem, known: Mapping[Unit, tuple[str, int]], convers
         more = cycles - next(option.cycles for option in each if option.name == name)
         options[unit] = [
             replace(option, cycles=max(option.cycles + more, 1))
-            if (option.name == FLOAT) == (name == FLOAT)
+            if option.name == name or (FLOAT not in (option.name, name) and (unit, option.name) not in before)
             else option
             for option in each
         ]
@@ -104,11 +111,13 @@ def with_cycles(problem: Problem, known: Mapping[Unit, tuple[str, int]], convers
 
 
 def quickest(
-    problem: Problem, run: Callable[[Mapping[Unit, Option]], tuple[Timing, Shares] | None]
+    problem: Problem, run: Callable[[Mapping[Unit, Option]], tuple[Timing, Shares] | None], before: Seen = frozenset()
 ) -> tuple[Problem, dict[Unit, Option], int | None]:
     """The cheapest assignment by its program, the problem with the costs seen there, and the cycles of the program.
 
-    Args: run: times an assignment; None where that cannot be.
+    Args:
+        run: times an assignment; None where that cannot be.
+        before: options whose cycles in the problem are those of programs already.
     """
     best: tuple[Problem, dict[Unit, Option], int] | None = None
     tried: list[dict[Unit, str]] = []
@@ -124,7 +133,8 @@ def quickest(
         estimated = problem.cycles(chosen) - sum(option.cycles for option in chosen.values())
         converting = sum(layer.cycles for layer in timing.layers if layer.kind in _CONVERSIONS)
         dearer = min(max(converting / estimated, 1.0), _DEARER) if estimated else 1.0
-        problem = with_cycles(problem, {unit: (names[unit], seen[unit]) for unit in names}, dearer)
+        problem = with_cycles(problem, {unit: (names[unit], seen[unit]) for unit in names}, dearer, before)
+        before = before | set(names.items())
         if best is None or timing.cycles < best[2]:
             again = {u: next(o for o in problem.options[u] if o.name == name) for u, name in names.items()}
             best = problem, again, timing.cycles
