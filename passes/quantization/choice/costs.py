@@ -23,9 +23,8 @@ _FULL = 1.1
 
 class OptionCosts:
     """Cycles by unit and option. whole: those of the float program, once known; spared: it was not asked for.
-    seen: the options whose cycles are those of a program.
 
-    fixed: modes of layers that stay.
+    seen: the options whose cycles are those of a program. fixed: modes of layers that stay.
     """
 
     def __init__(
