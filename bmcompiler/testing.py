@@ -33,13 +33,14 @@ from bmcompiler.ir.keys import TENSOR_NAME
 from bmcompiler.ops.builder import Builder
 from bmcompiler.options import Method, as_level
 from bmcompiler.plugins.registry import lookup
+from bmcompiler.proof.compare import different
 from bmcompiler.result import Result
 from bmcompiler.spelling import spelled
 from bmcompiler.target import find_target
 
 if TYPE_CHECKING:
     from bmcompiler.files.store import StrPath
-    from bmcompiler.numeric.arrays import Array, Mask
+    from bmcompiler.numeric.arrays import Array
 
 __all__ = ["CheckError", "Checked", "assert_same", "check_network", "check_op", "random_arrays", "random_shapes"]
 
@@ -119,21 +120,13 @@ def assert_same(got: Mapping[str, Array], want: Mapping[str, Array], what: str =
                 f"{prefix}tensor '{name}' is {given.dtype}{list(given.shape)}, "
                 f"expected {expected.dtype}{list(expected.shape)}"
             )
-        different = np.argwhere(_differs(given, expected))
-        if len(different):
-            at = tuple(int(i) for i in different[0])
+        places = np.argwhere(different(given, expected))
+        if len(places):
+            at = tuple(int(i) for i in places[0])
             raise CheckError(
                 f"{prefix}tensor '{name}' differs first at {_index(at)}: expected {expected[at]}, got {given[at]}; "
-                f"{len(different)} of {expected.size} values differ"
+                f"{len(places)} of {expected.size} values differ"
             )
-
-
-def _differs(given: Array, expected: Array) -> Mask:
-    if given.dtype.kind != "f":
-        return np.asarray(given != expected)
-    bits = np.dtype(f"u{given.dtype.itemsize}")
-    same = np.ascontiguousarray(given).view(bits) == np.ascontiguousarray(expected).view(bits)
-    return ~(same | (np.isnan(given) & np.isnan(expected)))
 
 
 def _index(at: tuple[int, ...]) -> str:

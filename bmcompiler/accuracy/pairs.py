@@ -14,6 +14,7 @@ from bmcompiler.ir.keys import TENSOR_NAME, is_weight
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
+from bmcompiler.proof.sample import device_values
 from bmcompiler.target import Target
 
 _LAYOUT = (
@@ -132,13 +133,6 @@ def real_values(array: Array, type: TensorType) -> Array:
     if type.quant is None or array.dtype.kind == "f":
         return np.asarray(array, np.float32)
     return quant_modes.dequantize(array, type.quant.scale, type.quant.zero_point)
-
-
-def device_values(array: Array, type: TensorType) -> Array:
-    """Float numbers as a tensor of the quantized network holds them."""
-    if type.quant is None or type.is_float:
-        return np.asarray(array).astype(type.numpy)
-    return quant_modes.quantize_away(array, type.quant.scale, type.dtype, type.quant.zero_point)
 
 
 def alone(pair: Pair, layer: Layer, floats: Mapping[Value, Array]) -> Array | None:

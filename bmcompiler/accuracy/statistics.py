@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.accuracy.pairs import Layer, Pair, device_values, real_values
+from bmcompiler.accuracy.pairs import Layer, Pair, real_values
 from bmcompiler.evaluation.decisions import AUTO, Decisions, decisions
 from bmcompiler.evaluation.measures import Count
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import Judged
+from bmcompiler.proof.sample import device_values
 
 _TINY = 1e-30
 _BYTES = ("i8", "u8")

@@ -15,7 +15,7 @@ import numpy as np
 
 from bmcompiler.accuracy.causes import likely_cause
 from bmcompiler.accuracy.culprits import rank
-from bmcompiler.accuracy.pairs import Pair, device_values, make_pair, real_values
+from bmcompiler.accuracy.pairs import Pair, make_pair, real_values
 from bmcompiler.accuracy.statistics import Numbers, float_values, measure
 from bmcompiler.driver import data_of, load_network, pipeline_for, table_of
 from bmcompiler.errors import UsageError
@@ -27,6 +27,7 @@ from bmcompiler.ir import Function, Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import Options, Progress
 from bmcompiler.passmanager import PassContext
+from bmcompiler.proof.sample import device_values
 from bmcompiler.quant.data import batches, check_data
 from bmcompiler.quant.mode_table import Row, save_modes
 from bmcompiler.spelling import spelled

@@ -28,7 +28,7 @@ def depthwise_convolution(layer: Layer) -> Results:
 
 @caffe_layer("Deconvolution")
 def deconvolution(layer: Layer) -> Results:
-    return _each_input(layer, lambda x: _deconv(layer, x))
+    return _each_input(layer, lambda x: _conv(layer, x, layer.p.convolution_param.group, transposed=True))
 
 
 @caffe_layer("InnerProduct")
@@ -74,24 +74,16 @@ def _each_input(layer: Layer, convert: Any) -> Results:
     return [convert(x) for x in layer.inputs]
 
 
-def _conv(layer: Layer, x: Value, group: int) -> Value:
+def _conv(layer: Layer, x: Value, group: int, transposed: bool = False) -> Value:
     p = layer.p.convolution_param
     channels, outputs = _image(layer, x)[1], _outputs(layer, p)
     if group < 1 or channels % group or outputs % group:
         raise layer.shape_error(f"group {group} does not divide {channels} input and {outputs} output channels")
+    shape = (channels, outputs // group) if transposed else (outputs, channels // group)
     kernel = window(layer, p, "kernel", None)
-    weights = layer.weights((outputs, channels // group, *kernel), *([(outputs,)] if p.bias_term else []))
-    return layer.b.conv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
-
-
-def _deconv(layer: Layer, x: Value) -> Value:
-    p = layer.p.convolution_param
-    channels, outputs, group = _image(layer, x)[1], _outputs(layer, p), p.group
-    if group < 1 or channels % group or outputs % group:
-        raise layer.shape_error(f"group {group} does not divide {channels} input and {outputs} output channels")
-    kernel = window(layer, p, "kernel", None)
-    weights = layer.weights((channels, outputs // group, *kernel), *([(outputs,)] if p.bias_term else []))
-    return layer.b.deconv(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
+    weights = layer.weights((*shape, *kernel), *([(outputs,)] if p.bias_term else []))
+    make = layer.b.deconv if transposed else layer.b.conv
+    return make(x, *_constants(layer, weights), group=group, **_geometry(layer, p, x))
 
 
 def _constants(layer: Layer, arrays: Sequence[Any]) -> list[Value]:
