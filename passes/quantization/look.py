@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bmcompiler.interpreter import Observer
 from bmcompiler.ir import Function, Value
 from bmcompiler.numeric.arrays import Array
+from bmcompiler.passes.quantization.choice.clusters import looked_at
 from bmcompiler.passes.quantization.choice.tasks import watched
 
 
@@ -32,6 +33,6 @@ class Look:
 
         def observe(value: Value, array: Array) -> None:
             if value in self.watched:
-                found[value] = array
+                found[value] = looked_at(array)
 
         return observe

@@ -11,6 +11,7 @@ from nets import Net, random_inputs
 
 from bmcompiler.ir import Module
 from bmcompiler.passes.quantization.choice import reference, tasks
+from bmcompiler.passes.quantization.choice.clusters import looked_at
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.units import units
 
@@ -63,3 +64,27 @@ def test_units_that_are_disturbed_together_share_what_comes_of_it(monkeypatch: p
     assert len(alone) == len(together) == 60
     np.testing.assert_allclose(together.sum(), alone.sum(), rtol=0.25)
     assert np.median(np.abs(np.log(together / alone))) < np.log(1.5)
+
+
+def test_large_nets_disturb_fewer_places(monkeypatch: pytest.MonkeyPatch, evaluated: list[Any]) -> None:
+    weighed(chain(64))
+    each = len(evaluated)
+    evaluated.clear()
+    monkeypatch.setattr(reference, "_PRODUCTS", 1)
+    weighed(chain(64))
+    assert len(evaluated) < each / 3
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 1024, 2048), (1, 1080, 1920, 3), (1, 2000, 4000), (5_000_000,)])
+def test_of_large_outputs_all_channels_and_all_phases_of_places_are_looked_at(shape: tuple[int, ...]) -> None:
+    places = np.indices(shape, np.int16 if max(shape) < 1 << 15 else np.int32)
+    seen = [looked_at(axis) for axis in places]
+    assert seen[0].size <= 1 << 20
+    for axis, size in zip(seen, shape):
+        kept = np.unique(axis)
+        assert len(kept) == size if size < 256 else {*kept % 4} == {0, 1, 2, 3}
+
+
+def test_small_outputs_are_looked_at_whole() -> None:
+    array = np.zeros((1, 3, 300, 300), np.float32)
+    assert looked_at(array) is array

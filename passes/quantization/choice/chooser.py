@@ -21,6 +21,8 @@ from bmcompiler.target import Target
 
 _PRODUCTS = 100 << 30
 """Products that the measurement of consequences may take, about."""
+_VALUES = 96 << 20
+"""Values of errors of layers that are held for it, about."""
 _FEW = 2
 """Samples that the cheapest assignment is measured on, where it is all that is asked for."""
 
@@ -62,7 +64,9 @@ class Chooser:
         count = len(reference.steps)
         each = sum(op.products() for op in function.ops) or 1
         layers = sum(map(is_layer, function.ops))
-        self.tried = range(max(1, min(3, count // 2, int(_PRODUCTS / each / max(1, layers / 2)))))
+        size = sum(result.type.size for op in function.ops if is_layer(op) for result in op.results) or 1
+        affordable = min(int(_PRODUCTS / each / max(1, layers / 2)), _VALUES // size)
+        self.tried = range(max(1, min(3, count // 2, affordable)))
         self.held_back = range(len(self.tried), count) if count > len(self.tried) else range(count)
 
     def choose(self, aim: Aim, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> Choice:

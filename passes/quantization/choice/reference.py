@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,7 +15,7 @@ from bmcompiler.numeric.arrays import Array, Doubles
 from bmcompiler.options import Progress
 from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.passes.quantization.building import Building
-from bmcompiler.passes.quantization.choice.clusters import Clusters
+from bmcompiler.passes.quantization.choice.clusters import Clusters, looked_at
 from bmcompiler.passes.quantization.choice.tasks import (
     Inputs,
     RunStep,
@@ -69,7 +69,7 @@ class Reference:
 
         def observe(value: Value, array: Array) -> None:
             if value in wanted:
-                seen[value] = array
+                seen[value] = looked_at(array)
 
         run_function(self.module, self.function, step, observe)
         return seen
@@ -80,13 +80,15 @@ class Reference:
         Rounding of operands counts where a unit reads them in another format than they have. `low`: the integer net.
         """
         found: Errors = {unit: [] for unit in units}
+
+        def compare(unit: Unit, seen: Mapping[Value, Array]) -> None:
+            exact = self._compute(unit, seen)
+            wrong = finite(seen[unit.results[0]]) - finite(_within(low, unit, exact))
+            found[unit].append(np.where(np.isfinite(exact), wrong, 0))
+            self.energies[unit] = energy([finite(exact)])
+
         for k in steps:
-            seen = _reals_of(low, self.steps[k], {v for u in units for v in (*u.operands, *u.results)})
-            for unit in units:
-                exact = self._compute(unit, seen)
-                wrong = finite(seen[unit.results[0]]) - finite(_within(low, unit, exact))
-                found[unit].append(np.where(np.isfinite(exact), wrong, 0))
-                self.energies[unit] = energy([finite(exact)])
+            _run_by_unit(low, self.steps[k], units, compare)
         return found
 
     def _compute(self, unit: Unit, values: Mapping[Value, Array]) -> Array:
@@ -162,21 +164,44 @@ def _together(function: Function, units: Sequence[Unit]) -> list[list[Unit]]:
     return [some[k : k + size] for some in alike.values() for k in range(0, len(some), size)]
 
 
-def _reals_of(low: Building[Any], inputs: Inputs, wanted: set[Value]) -> dict[Value, Array]:
-    """Values of the old function as the new one computes them."""
-    news: dict[Value, list[Value]] = {}
-    for value in wanted:
-        new = low.ints.get(value) or low.reals.get(value)
-        if new is not None:
-            news.setdefault(new, []).append(value)
-    found: dict[Value, Array] = {}
+def _run_by_unit(
+    low: Building[Any],
+    inputs: Inputs,
+    units: Sequence[Unit],
+    look: Callable[[Unit, Mapping[Value, Array]], None],
+) -> None:
+    """Let each unit look at what it reads and makes, values of the old function as the new one computes them.
 
-    def observe(value: Value, array: Array) -> None:
-        for old in news.get(value, ()):
-            found[old] = real(value, array)
+    It does so as soon as these are there; what no other is still to look at is dropped.
+    """
+    olds: dict[Value, dict[Value, None]] = {}
+    asked: dict[Unit, set[Value]] = {unit: set() for unit in units}
+    waiting: dict[Value, dict[Unit, None]] = {}
+    for unit in units:
+        for old in (*unit.operands, *unit.results):
+            new = low.ints.get(old) or low.reals[old]
+            olds.setdefault(new, {})[old] = None
+            waiting.setdefault(new, {})[unit] = None
+            asked[unit].add(new)
+    missing = {unit: len(news) for unit, news in asked.items()}
+    seen: dict[Value, Array] = {}
+
+    def observe(new: Value, array: Array) -> None:
+        if new not in waiting:
+            return
+        seen.update(dict.fromkeys(olds[new], real(new, array)))
+        for unit in list(waiting[new]):
+            missing[unit] -= 1
+            if missing[unit]:
+                continue
+            look(unit, seen)
+            for each in asked[unit]:
+                del waiting[each][unit]
+                if not waiting[each]:
+                    for old in olds[each]:
+                        del seen[old]
 
     run_function(low.module, low.new, _fed(low, inputs), observe)
-    return found
 
 
 def _fed(low: Building[Any], inputs: Inputs) -> dict[str, Array]:

@@ -18,11 +18,15 @@ from bmcompiler.ops.core import Weight
 from bmcompiler.ops.elements.activation import LogSoftmax, Softmax
 from bmcompiler.parallel.task import NamedTask
 from bmcompiler.passes.quantization.base import is_constant
-from bmcompiler.passes.quantization.choice.clusters import Clusters
+from bmcompiler.passes.quantization.choice.clusters import Clusters, looked_at
 
 Inputs = Mapping[str, Array]
 Disturbed = tuple[int, Mapping[int, Array]]
 """(step, what is added to the first results of ops, by their place)."""
+
+
+_PART = 1 << 24
+"""Values whose squares are held at a time."""
 
 
 class FloatRun:
@@ -41,7 +45,7 @@ class FloatRun:
             self._kept.clear()
             run_function(self.module, self.function, self.steps[step], self._kept.__setitem__)
             self._step = step
-        exact = {name: self._kept[value] for name, value in self.watched.items()}
+        exact = {name: looked_at(self._kept[value]) for name, value in self.watched.items()}
         results = [self.function.ops[place].results[0] for place in errors]
         return self.clusters.energies(self._behind(errors), exact), [
             energy([finite(self._kept[value])]) for value in results
@@ -60,7 +64,7 @@ class FloatRun:
             if place in errors:
                 value = op.results[0]
                 other[value] = (other.get(value, kept[value]) + errors[place]).astype(np.float32)
-        return {name: other[v] if v in other else kept[v] for name, v in self.watched.items()}
+        return {name: looked_at(other[v] if v in other else kept[v]) for name, v in self.watched.items()}
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class RunStep(NamedTask[Module, Inputs, list[Array]]):
 
         def observe(value: Value, array: Array) -> None:
             if value in wanted:
-                found[value] = real(value, array)
+                found[value] = real(value, looked_at(array))
 
         run_function(state, state.main, part, observe)
         return [found[values[place]] for place in self.places]
@@ -120,8 +124,9 @@ def finite(array: Array) -> Array:
 
 
 def energy(arrays: Sequence[Array]) -> float:
-    """Sum of squares."""
-    return float(sum(np.square(array, dtype=np.float64).sum() for array in arrays))
+    """Sum of squares, of large arrays part by part."""
+    parts = (array.reshape(-1)[k : k + _PART] for array in arrays for k in range(0, array.size, _PART))
+    return float(sum(np.square(part, dtype=np.float64).sum() for part in parts))
 
 
 def array_of(module: Module, value: Value, known: Mapping[Value, Array]) -> Array:

@@ -44,14 +44,13 @@ class Weighing:
         nets: Mapping[str, Building[Any]],
     ) -> None:
         """What the integers of each unit add to its own result."""
-        errors = {
-            mode: self.reference.own_errors(low, integer, self.tried)
-            for mode, low in self.progress(nets.items(), "measuring layers", len(nets))
-        }
-        for unit in integer:
-            own = self.own[unit] = {mode: energy(errors[mode][unit]) for mode in costs[unit] if mode != FLOAT}
-            mode = min(own, key=lambda mode: (costs[unit][mode], own[mode]))
-            self.cheap[unit] = mode, errors[mode][unit]
+        best: dict[Unit, tuple[int, float]] = {}
+        for mode, low in self.progress(nets.items(), "measuring layers", len(nets)):
+            for unit, errors in self.reference.own_errors(low, integer, self.tried).items():
+                if mode in costs[unit]:
+                    own = self.own.setdefault(unit, {})[mode] = energy(errors)
+                    if unit not in best or (costs[unit][mode], own) < best[unit]:
+                        best[unit], self.cheap[unit] = (costs[unit][mode], own), (mode, errors)
 
     def problem(self, parts: Sequence[Unit], costs: Mapping[Unit, Mapping[str, int]]) -> Problem:
         """Options; until they are weighed, their energies only tell which mode of a unit is more exact."""
