@@ -47,6 +47,10 @@ MENDED = (
     "deconv k16 s8",
     "deconv k4 s2 of 4 groups",
     "group norm",
+    "softmax of 4 columns",
+    "softmax of 3 columns, batch 16",
+    "mean of 6 columns",
+    "layer norm of 24 channels last",
 )
 """One graph of each class that has been slow."""
 BYTES = (

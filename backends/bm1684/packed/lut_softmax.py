@@ -7,8 +7,8 @@ from typing import Any
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.packed.int_elementwise import table_load, table_of
-from bmcompiler.backends.lanes.kernels.base import contents_of, is_activation, is_constant
-from bmcompiler.backends.lanes.kernels.functions.broadcast import box_offset, is_dense
+from bmcompiler.backends.lanes.kernels.base import is_activation, is_constant
+from bmcompiler.backends.lanes.kernels.functions.broadcast import box_offset
 from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.codegen.build import extents
@@ -39,27 +39,23 @@ class LutSoftmaxKernel(ReductionKernel[LutSoftmax]):
 
     def work(self, op: LutSoftmax, box: Box) -> TileWork:
         view, dims = self.view(op), extents(box)
+        shape, strides = view.moved(dims)
 
         def steps(table: int) -> Steps:
             return self.machine.recorded(_softmax, 1, table, axes=view.axes)
 
         def load(build: Build, address: int) -> None:
-            build.load_low(build.source(op.x) + box_offset(view.strides, box), 1, dims, view.strides, address)
+            build.load_low(build.source(op.x) + box_offset(view.strides, box), 1, shape, strides, address)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             found = steps(build.table(*table_of(op, build.coefficients)))
-            found.emit(build, dims, ins[:1], outs[0], scratch[: found.registers], scratch[found.registers :])
+            self.emit_steps(build, op, (found, dims), [ins[0], outs[0]], [], scratch)
 
         planned = steps(0)
-        n, c, _, w = dims
-        reduced = (n, c, 1, 1 if 3 in view.axes else w)
-        alone = view.shape[0] == 1 and is_dense(view.strides, view.shape)  # no other image shares its words
-        kept = contents_of(op.x, view.shape, box) if alone else None
-        tile = Buffer(self.chip.aligned_bytes(dims), "nchw", prod(dims), load, contents=kept)
-        scratch = (self.chip.aligned_bytes(dims),) * planned.registers
-        scratch += (self.chip.aligned_bytes(reduced),) * planned.small_registers
-        out = self._result(op.result, view.shape, view.strides, box)
-        return TileWork((tile, table_load(op)), (out,), scratch, compute, planned.cycles(dims))
+        kept = view.contents(op.x, box) if view.shape[0] == 1 else None  # no other image shares its words
+        tile = Buffer(self.chip.aligned_bytes(shape), "nchw", prod(dims), load, contents=kept)
+        out, scratch = self._result(op.result, view, box), self.scratch(op, planned, dims)
+        return TileWork((tile, table_load(op)), (out,), scratch, compute, self.step_cycles(op, planned, dims))
 
 
 def _shares(m: Recorder, powers: Register) -> Register:

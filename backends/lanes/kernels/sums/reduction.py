@@ -1,6 +1,7 @@
 """What kernels along reduced axes share: the reduced axes whole in every tile, so that sums do not depend on tiling.
 
-4-D views of tensors in which the reduced axes are h, or h and w.
+4-D views of tensors in which the reduced axes are h, or h and w. Short rows that are reduced lie in lanes as one run,
+as they follow each other in global memory, and the execution units turn them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from bmcompiler.backends.lanes.facts import Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, is_activation
 from bmcompiler.backends.lanes.kernels.functions.broadcast import box_offset, is_dense
 from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED
 from bmcompiler.codegen.build import extents
@@ -27,6 +29,8 @@ from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.target import OpT, rule
 
+_LEAST = 1 << 10
+"""Elements below which commands that turn rows take longer than short runs."""
 _COMMANDS = 8  # of a short reduction; long ones take more time for the same bytes
 
 
@@ -56,6 +60,27 @@ class ReducedView:
         """Shape of the reduced tensor in this view."""
         n, c, _, w = self.shape
         return n, c, 1, 1 if 3 in self.axes else w
+
+    @property
+    def turns(self) -> bool:
+        """Whether lanes hold several rows that are reduced, one after the other."""
+        return self.shape[3] > 1 and self.strides[2:] == (1, self.shape[2])
+
+    def moved(self, dims: Shape) -> tuple[Shape, Strides]:
+        """Shape and strides of a tile of such dims as it is loaded and stored."""
+        n, c, h, w = dims
+        return ((n, c, 1, h * w), (*self.strides[:2], 0, 1)) if self.turns else (dims, self.strides)
+
+    def contents(self, value: Value, box: Box) -> Contents | None:
+        """What a tile holds of a value: columns of one element are rows, as other ops see them."""
+        n, c, h, w = self.shape
+        if self.turns:
+            return contents_of(value, (n, c, 1, h * w), (*box[:2], (0, 1), (h * box[3][0], h * box[3][1])))
+        if not is_dense(self.strides, self.shape):
+            return None
+        if w == 1:
+            return contents_of(value, (n, c, 1, h), (*box[:2], (0, 1), box[2]))
+        return contents_of(value, self.shape, box)
 
 
 def reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView | None:
@@ -96,17 +121,23 @@ def _reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int,
 def _cycles(timing: LaneCycles, view: ReducedView) -> int:
     """Rough cycles of some commands on the tensor and of loading and storing it: short runs fill the bus badly."""
     n, c, h, w = view.shape
-    run, runs = (h * w, n * c) if view.strides[2] == w else (w, n * c * h)
-    return _COMMANDS * timing.pass_cycles(view.shape) + timing.load(runs, 4 * run) + timing.store(runs, 4 * run)
+    run, runs = (h * w, n * c) if view.strides[2] == w or view.turns else (w, n * c * h)
+    moved = timing.load(runs, 4 * run) + timing.store(runs, 4 * run)
+    waits = view.turns * (timing.tile_cycles + 2 * timing.pass_cycles(view.shape))  # others wait for it
+    return _COMMANDS * timing.pass_cycles(view.shape) + waits + moved
 
 
 def _choices(outer: int, count: int, inner: int) -> list[ReducedView]:
-    """Views of (outer, count, inner): the lanes take `outer`, or a divisor of `inner`."""
+    """Views of (outer, count, inner): the lanes take `outer`, or a divisor of `inner`; of rows a divisor of `outer`."""
     step = count * inner
     found = [ReducedView((1, outer, count, inner), (0, step, inner, 1), (0, inner, 0, 1), (2,))]
     for lanes in (d for d in range(1, min(inner, 4096) + 1) if inner % d == 0):
         w = inner // lanes
         found.append(ReducedView((outer, lanes, count, w), (step, w, inner, 1), (inner, w, 0, 1), (2,)))
+    turns = inner == 1 < count and outer * count >= _LEAST
+    for lanes in (d for d in range(1, min(outer, 4097)) if turns and outer % d == 0):
+        w = outer // lanes
+        found.append(ReducedView((1, lanes, count, w), (0, w * count, 1, count), (0, w, 0, 1), (2,)))
     return found
 
 
@@ -187,56 +218,88 @@ class ReductionKernel(LocalKernel[OpT]):
             Axis(n, 1, chip.most_images),
             Axis(c, chip.lanes, chip.most_channels),
             Axis(h, cuts=False),
-            Axis(w, 1, chip.most_size, cuts=3 not in view.axes),
+            Axis(w, 1, chip.most_size // (h if view.turns else 1), cuts=3 not in view.axes),
         )
 
     def work(self, op: OpT, box: Box) -> TileWork:
         view, steps, dims = self.view(op), self.steps(op), extents(box)
-        n, c, h, w = dims
-        reduced = (n, c, 1, 1 if 3 in view.axes else w)
-        vector: Shape = (1, c, h, 1)
-        spread = (0, *self.chip.aligned_strides(vector)[1:3], 0)
+        _, c, h, _ = dims
+        vector: Shape = (1, min(c, self.chip.lanes), h, 1)
+        spread = (0, 0, 1, 0)
         inputs = [self._tile(op.operands[0], view, box), *(self._vector(v, vector) for v in op.operands[1:])]
         if self.indexed:
             inputs.append(self._index_buffer(view, vector))
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            planes = [Plane(ins[0]), *(Plane(address, spread) for address in ins[1:])]
-            steps.emit(build, dims, planes, outs[0], scratch[: steps.registers], scratch[steps.registers :])
+            planes = [Plane(address, spread) for address in ins[1:]]
+            self.emit_steps(build, op, (steps, dims), [ins[0], outs[0]], planes, scratch)
 
         small = steps.steps[-1].height == REDUCED
-        result = (view.reduced, view.out) if small else (view.shape, view.strides)
+        result = ReducedView(view.reduced, view.out, view.out, view.axes) if small else view
         return TileWork(
             tuple(inputs),
-            (self._result(op.result, *result, box),),
-            (self.chip.aligned_bytes(dims),) * steps.registers
-            + (self.chip.aligned_bytes(reduced),) * steps.small_registers,
+            (self._result(op.result, result, box),),
+            self.scratch(op, steps, dims),
             compute,
-            steps.cycles(dims),
+            self.step_cycles(op, steps, dims),
         )
+
+    def emit_steps(
+        self, build: LaneBuild, op: OpT, of: tuple[Steps, Shape], ends: list[int], more: list[Plane], scratch: list[int]
+    ) -> None:
+        """The recipe `of` a tile of such dims between `ends`, source and result, with vectors as further operands.
+
+        What is turned takes the place of the result until that is turned back; a smaller one does not have it.
+        """
+        (steps, dims), (source, result) = of, ends
+        small = scratch[steps.registers : steps.registers + steps.small_registers]
+        if not self.view(op).turns:
+            return steps.emit(build, dims, [Plane(source), *more], result, scratch[: steps.registers], small)
+        n, c, h, w = dims
+        ends = [result, scratch[-1]] if steps.steps[-1].height != REDUCED else [scratch[-1], result]
+        build.copy(self._by_columns(source, dims), Words(ends[0], dims))
+        steps.emit(build, dims, [Plane(ends[0]), *more], ends[1], scratch[: steps.registers], small)
+        if ends[1] != result:
+            build.copy(self._by_columns(ends[1], (n, c, w, h)), Words(result, (n, c, w, h)))
+        return None
+
+    def scratch(self, op: OpT, steps: Steps, dims: Shape) -> tuple[int, ...]:
+        """Bytes of what `emit_steps` needs."""
+        view, (n, c, _, w) = self.view(op), dims
+        whole, reduced = map(self.chip.aligned_bytes, (dims, (n, c, 1, 1 if 3 in view.axes else w)))
+        return (whole,) * steps.registers + (reduced,) * steps.small_registers + (whole,) * view.turns
+
+    def step_cycles(self, op: OpT, steps: Steps, dims: Shape) -> int:
+        """Cycles of what `emit_steps` emits."""
+        turns = self.view(op).turns * (1 + (steps.steps[-1].height != REDUCED))
+        return steps.cycles(dims) + turns * self.machine.cycles.pass_cycles(dims)
+
+    def _by_columns(self, address: int, dims: Shape) -> Words:
+        """What lies column by column."""
+        _, step, _, _ = self.chip.aligned_strides(dims)
+        return Words(address, dims, (step, step, 1, dims[2]), within=self.chip.plane(address, dims))
 
     # -- buffers -------------------------------------------------------------------------------------------------------
     def _tile(self, value: Value, view: ReducedView, box: Box) -> Buffer:
-        dims = extents(box)
+        dims, strides = view.moved(extents(box))
 
         def load(build: LaneBuild, address: int) -> None:
             source = build.source(value) + 4 * box_offset(view.strides, box)
-            build.load_words(source, value.dtype, dims, view.strides, address)
+            build.load_words(source, value.dtype, dims, strides, address)
 
-        kept = _held(value, view.shape, box) if is_dense(view.strides, view.shape) else None
+        kept = view.contents(value, box)
         return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), load, contents=kept)
 
-    def _result(self, value: Value, seen: Shape, strides: Strides, box: Box) -> Buffer:
-        """What `box` of the operand becomes, of a result that is `seen` with these strides."""
-        part: Box = tuple((0, 1) if size == 1 else interval for size, interval in zip(seen, box))
-        n, c, h, w = extents(part)
-        dims: Shape = (n, c, h, w)
+    def _result(self, value: Value, view: ReducedView, box: Box) -> Buffer:
+        """What `box` of the operand becomes, of a result that is seen as `view`."""
+        part: Box = tuple((0, 1) if size == 1 else interval for size, interval in zip(view.shape, box))
+        dims, strides = view.moved(extents(part))
 
         def store(build: LaneBuild, address: int) -> None:
-            target = build.neuron(value) + 4 * box_offset(strides, box)
+            target = build.neuron(value) + 4 * box_offset(view.strides, box)
             build.store_words(target, 4, dims, strides, address)
 
-        kept = _held(value, seen, part) if is_dense(strides, seen) else None
+        kept = view.contents(value, part)
         return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store, contents=kept)
 
     def _vector(self, value: Value, shape: Shape) -> Buffer:
@@ -245,20 +308,14 @@ class ReductionKernel(LocalKernel[OpT]):
         def load(build: LaneBuild, address: int) -> None:
             build.load_words(build.source(value), value.dtype, shape, _ALONG_ROWS, address)
 
-        return Buffer(self.chip.aligned_bytes(shape), "c", 4 * prod(shape), load, not is_activation(value))
+        return Buffer(self.chip.aligned_bytes(shape), "", 4 * prod(shape), load, not is_activation(value))
 
     def _index_buffer(self, view: ReducedView, shape: Shape) -> Buffer:
         def load(build: LaneBuild, address: int) -> None:
             source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
             build.load_words(source, "f32", shape, _ALONG_ROWS, address)
 
-        return Buffer(self.chip.aligned_bytes(shape), "c", 4 * prod(shape), load, True)
-
-
-def _held(value: Value, seen: Shape, part: Box) -> Contents | None:
-    """What a tile holds of a value: columns of one element are rows, as other ops see them."""
-    n, c, h, w = seen
-    return contents_of(value, (n, c, 1, h), (*part[:2], (0, 1), part[2])) if w == 1 else contents_of(value, seen, part)
+        return Buffer(self.chip.aligned_bytes(shape), "", 4 * prod(shape), load, True)
 
 
 def _seen(array: Array, shape: Shape, strides: Strides) -> Array:
