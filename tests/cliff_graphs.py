@@ -154,6 +154,13 @@ def joined_behind(channels: int) -> Make:
     return lambda b, x: b.concat(sliced(b, x, 1, 0, channels), b.sigmoid(x), axis=1)
 
 
+def _split_columns(b: Builder, x: Value) -> Value:
+    """Three parts of the last axis, as of queries, keys and values."""
+    width = x.shape[2] // 3
+    first, second, third = b.split(x, axis=2, sizes=(width,) * 3)
+    return b.add(b.mul(first, b.sigmoid(second)), third)
+
+
 def _columns_joined(b: Builder, x: Value) -> Value:
     """The columns in another order, each behind a function of its own: what decoders of boxes do."""
     columns = [sliced(b, x, 2, at, at + 1) for at in range(x.shape[2])]
@@ -240,6 +247,16 @@ def dilated(outputs: int, rate: int) -> Make:
     return make
 
 
+def stepped(outputs: int, kernel: tuple[int, int], steps: tuple[int, int], *pads: int) -> Make:
+    """A convolution of long steps; pads: (above, below, left, right), or none."""
+
+    def make(b: Builder, x: Value) -> Value:
+        weight = b.weight(_weights((outputs, x.shape[1], *kernel), x.shape[1] * kernel[0] * kernel[1]), "w")
+        return b.conv(x, weight, strides=steps, pads=pads or (0,) * 4)
+
+    return make
+
+
 def deconvolved(outputs: int, kernel: int, stride: int, pad: int, group: int = 1) -> Make:
     """A transposed convolution."""
 
@@ -306,6 +323,9 @@ GRAPHS: dict[str, Graph] = {
     "order 1 0 2": Graph(permuted((1, 0, 2)), (32, 100, 256), (4, 10, 24)),
     "order 2 1 0": Graph(permuted((2, 1, 0)), (64, 100, 128), (4, 10, 24)),
     "order 2 0 1": Graph(permuted((2, 0, 1)), (64, 100, 128), (4, 10, 24)),
+    "patches of MobileViT": Graph(permuted((0, 2, 1, 3)), (448, 24, 2, 2), (40, 6, 2, 2)),
+    "columns of each image first": Graph(permuted((0, 2, 1)), (16, 576, 3), (3, 130, 3)),
+    "split of columns": Graph(_split_columns, (64, 48, 24), (3, 44, 24)),
     "order 0 1 3 4 2, anchors": Graph(permuted((0, 1, 3, 4, 2)), (1, 3, 85, 80, 80), (1, 3, 13, 4, 5)),
     "order 0 3 4 1 2": Graph(permuted((0, 3, 4, 1, 2)), (1, 3, 85, 40, 40), (1, 3, 13, 4, 5)),
     "order 2 0 3 1 4": Graph(permuted((2, 0, 3, 1, 4)), (1, 197, 3, 12, 64), (2, 11, 3, 2, 16)),
@@ -350,6 +370,11 @@ GRAPHS: dict[str, Graph] = {
     "bilinear of an image": Graph(resized(0.5, "linear"), (1, 3, 480, 640), (1, 3, 12, 10)),
     "nearest x1.5": Graph(resized(1.5, "nearest", "asymmetric"), (1, 64, 40, 40), (1, 6, 6, 4)),
     **{f"dilated {rate}": Graph(dilated(64, rate), (1, 256, 33, 33), (1, 8, 9, 9)) for rate in (2, 4, 6, 12, 18, 36)},
+    "spectrum of sound": Graph(stepped(201, (1, 400), (1, 160)), (1, 1, 1, 16000), (2, 1, 1, 1500)),
+    "spectra of 16 short sounds": Graph(stepped(17, (1, 64), (1, 32)), (16, 1, 1, 768), (2, 1, 1, 256)),
+    "wave, 80 taps": Graph(stepped(64, (1, 80), (1, 4), 0, 0, 38, 38), (1, 1, 1, 16000), (2, 1, 1, 333)),
+    "patches of 16 x 16": Graph(stepped(192, (16, 16), (16, 16)), (1, 3, 224, 224), (1, 3, 35, 48)),
+    "patches of 7 x 7, steps 4": Graph(stepped(64, (7, 7), (4, 4), 3, 3, 3, 3), (1, 3, 224, 224), (2, 3, 17, 22)),
     "deconv k2 s2": Graph(deconvolved(64, 2, 2, 0), (1, 128, 40, 40), (1, 8, 6, 5)),
     "deconv k3 s2": Graph(deconvolved(64, 3, 2, 1), (1, 128, 40, 40), (1, 8, 6, 5)),
     "deconv k4 s2": Graph(deconvolved(64, 4, 2, 1), (1, 128, 40, 40), (1, 8, 6, 5)),

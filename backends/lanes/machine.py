@@ -25,6 +25,8 @@ R = TypeVar("R")
 
 _RISK = 8
 """Copies inside local memory that a transfer of short rows may take in place of one."""
+_SHORT = 16
+"""Elements of rows that are risked for it: shorter ones leave the units of their lanes without work, too."""
 _SLOWER = 4
 """How many times the fewest cycles the shape of a feature map may take to be kept: its bytes take longer to move.
 
@@ -187,7 +189,8 @@ class LaneMachine:
             other[0] * other[1], prod(other[2:]) * item
         )
         copy = timing.local_copy(rows, item)
-        return slower <= copy and waits <= _RISK * copy if made else slower + waits <= copy
+        risked = made and rows[3] >= _SHORT
+        return slower <= copy and waits <= _RISK * copy if risked else slower + waits <= copy
 
     def slowest(self, fewest: int, item: int) -> int:
         """Cycles that the shape of a feature map may take to be kept, where the best shape takes `fewest`."""

@@ -12,10 +12,11 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.index import Gather
-from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice, Tile
+from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice, Split, Tile
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild
-from bmcompiler.target import unsupported_reason
+from bmcompiler.target import Target, unsupported_reason
 
+_Picking = Gather | Concat | Slice | Split | Tile
 Order = tuple[int, ...]
 Shape = tuple[int, ...]
 
@@ -25,7 +26,9 @@ _RUN = 64
 """Elements of a run that takes about as long as its bytes."""
 _LEAST = 1 << 10
 """Elements below which the starts of commands, which targets may leave out, count more."""
-_MOST_AXES, _MOST_ASKED = 6, 6
+_SHORT = 8
+"""Elements of a run that other ops do not leave in local memory, nor read there: units of lanes would have no work."""
+_MOST_AXES, _MOST_ASKED = 6, 12
 """Axes of a permute that is looked at, and ways that the target is asked about."""
 
 
@@ -35,7 +38,7 @@ class LongRuns(TargetPatternPass):
 
     1. permute that parts elements from their neighbours : two or three permutes, each of which transposes matrices or
        moves longer runs
-    2. gather by constants, concat, or slice or tile of one axis, with few elements behind each index of that axis :
+    2. gather by constants, concat, split, or slice or tile of one axis, with few elements behind each index of it :
        operands with that axis in front, the op along axis 0, and a permute back
     It is done where the target says that they take less time (`Target.moving_cycles`). Values only move.
     """
@@ -51,24 +54,26 @@ class LongRuns(TargetPatternPass):
             **on(Gather, self.in_front),
             **on(Concat, self.in_front),
             **on(Slice, self.in_front),
+            **on(Split, self.in_front),
             **on(Tile, self.in_front),
         }
 
     def steps(self, op: Permute, rewriter: Rewriter) -> bool:
         """Rule 1."""
         shape, order = merged(op.operands[0].shape, tuple(op.order))
+        short = min(shape[-1], shape[order[-1]]) < _SHORT
         if (
             PLACE_CPU in op.attributes
             or op.type.size < _LEAST
             or not 3 <= len(order) <= _MOST_AXES
-            or _transposes(order)
+            or (_transposes(order) and not short)
         ):
             return False
-        known = [cycles for cycles in (self.target.moving_cycles(op), self.target.local_cycles(op)) if cycles]
+        lanes = None if short else self.target.local_cycles(op)
+        known = [cycles for cycles in (self.target.moving_cycles(op), lanes) if cycles]
         if not known:
             return False
-        ways = sorted(set(ways_to(order)), key=lambda way: (_parted(shape, way), way))[:_MOST_ASKED]
-        fewest, best = min((self.cycles(op, shape, way), way) for way in ways)
+        fewest, best = _quickest(self.target, op, shape, order)
         if fewest * _GAIN >= min(known):
             return False
         made = _ops(op, shape, best)
@@ -77,12 +82,13 @@ class LongRuns(TargetPatternPass):
         rewriter.replace_with(op, made[-1])
         return True
 
-    def in_front(self, op: Gather | Concat | Slice | Tile, rewriter: Rewriter) -> bool:
+    def in_front(self, op: _Picking, rewriter: Rewriter) -> bool:
         """Rule 2."""
         axis = _axis_of(op)
         if axis is None:
             return False
-        before, behind = prod(op.type.shape[:axis]), prod(op.operands[0].shape[axis + 1 :])
+        result = op.results[0].type
+        before, behind = prod(result.shape[:axis]), prod(op.operands[0].shape[axis + 1 :])
         moved = op.operands if isinstance(op, Concat) else op.operands[:1]
         constant = any(self.constant(value) is not None for value in moved)
         flat = not isinstance(op, Gather) or op.indices.type.rank == 1
@@ -90,36 +96,52 @@ class LongRuns(TargetPatternPass):
             return False
         lanes = self.target.local_cycles(op) if isinstance(op, Concat) else None
         known = [cycles for cycles in (self.target.moving_cycles(op), lanes) if cycles]
-        if not known or op.type.size < _LEAST:
+        if not known or result.size < _LEAST:
             return False
         sharing = _sharing(op, axis, (before, op.x.shape[axis], behind)) if isinstance(op, Slice) else 1
-        made = _along_front(op, axis, len(moved), (before, behind))
-        shared = self.total(made[:2]) * (1 - 1 / sharing)
-        if (self.total(made) - shared) * _GAIN >= min(known):
+        made, values = _along_front(op, axis, len(moved), (before, behind))
+        shared = _total(self.target, made[:2]) * (1 - 1 / sharing)
+        if (_total(self.target, made) - shared) * _GAIN >= min(known):
             for each in reversed(made):
                 each.drop_operands()
             return False
-        for each in made[:-1]:
+        for each in made:
             rewriter.insert_before(op, each)
-        rewriter.replace_with(op, made[-1])
+        rewriter.replace(op, values)
         return True
 
-    def cycles(self, op: Permute, shape: Shape, way: Sequence[Order]) -> float:
-        """Of all permutes of a way."""
-        made = _ops(op, shape, way)
-        total = self.total(made)
-        for each in reversed(made):
-            each.drop_operands()
-        return total
 
-    def total(self, made: Sequence[TensorOp]) -> float:
-        """Cycles of ops, reshapes for nothing; infinite where the target does not say or take one of them."""
-        total = 0.0
-        for each in made:
-            if not isinstance(each, Reshape):
-                known = None if unsupported_reason(self.target, each) is not None else self.target.moving_cycles(each)
-                total += inf if known is None else known
-        return total
+def moving_time(target: Target, op: Permute) -> float:
+    """Cycles of a permute between places in global memory, as it is or in the steps that the pass makes of it."""
+    shape, order = merged(op.operands[0].shape, tuple(op.order))
+    direct = target.moving_cycles(op) if unsupported_reason(target, op) is None else None
+    found = inf if direct is None else direct
+    return min(found, _quickest(target, op, shape, order)[0]) if 3 <= len(order) <= _MOST_AXES else found
+
+
+def _quickest(target: Target, op: Permute, shape: Shape, order: Order) -> tuple[float, tuple[Order, ...]]:
+    """(cycles, orders) of the best way to take several permutes for one."""
+    ways = sorted(set(ways_to(order)), key=lambda way: (_parted(shape, way), way))[:_MOST_ASKED]
+    return min((_cycles(target, op, shape, way), way) for way in ways)
+
+
+def _cycles(target: Target, op: Permute, shape: Shape, way: Sequence[Order]) -> float:
+    """Of all permutes of a way."""
+    made = _ops(op, shape, way)
+    total = _total(target, made)
+    for each in reversed(made):
+        each.drop_operands()
+    return total
+
+
+def _total(target: Target, made: Sequence[TensorOp]) -> float:
+    """Cycles of ops, reshapes for nothing; infinite where the target does not say or take one of them."""
+    total = 0.0
+    for each in made:
+        if not isinstance(each, Reshape):
+            known = None if unsupported_reason(target, each) is not None else target.moving_cycles(each)
+            total += inf if known is None else known
+    return total
 
 
 def _sharing(op: Slice, axis: int, cells: Shape) -> float:
@@ -130,19 +152,22 @@ def _sharing(op: Slice, axis: int, cells: Shape) -> float:
     return sum(isinstance(user, Slice) and _axis_of(user) == axis for user in op.x.users)
 
 
-def _axis_of(op: Gather | Concat | Slice | Tile) -> int | None:
+def _axis_of(op: _Picking) -> int | None:
     """The axis along which an op joins, picks or repeats; None for a slice or tile of several."""
     if isinstance(op, Tile):
         repeated = [axis for axis, count in enumerate(op.reps) if count != 1]
         return repeated[0] if len(repeated) == 1 else None
     if not isinstance(op, Slice):
-        return int(op.axis % op.type.rank)
+        return int(op.axis % op.operands[0].type.rank)
     cut = [axis for axis, size in enumerate(op.x.shape) if (size, 1) != (op.type.shape[axis], op.steps[axis])]
     return cut[0] if len(cut) == 1 else None
 
 
-def _along_front(op: Gather | Concat | Slice | Tile, axis: int, count: int, around: tuple[int, int]) -> list[TensorOp]:
-    """`op` on its first `count` operands with its axis in front; `around`: elements before and behind that."""
+def _along_front(op: _Picking, axis: int, count: int, around: tuple[int, int]) -> tuple[list[TensorOp], list[Value]]:
+    """`op` on its first `count` operands with its axis in front, and its results.
+
+    Args: around: elements before and behind the axis.
+    """
     (before, behind), made = around, list[TensorOp]()
 
     def add(name: str, x: Value, **attributes: Shape) -> Value:
@@ -165,11 +190,11 @@ def _along_front(op: Gather | Concat | Slice | Tile, axis: int, count: int, arou
         changes = {"reps": (op.reps[axis], 1, 1)}
     made.append(rebuild(op, [*fronts, *op.operands[count:]], **changes))
     made[-1].attributes.pop(TENSOR_NAME, None)
-    x = made[-1].results[0]
-    if x.shape[0] * behind > 1:
-        x = add("permute", x, order=(2, 0, 1))
-    add("reshape", x, shape=op.type.shape)
-    return made
+    values = []
+    for x, old in zip(made[-1].results, op.results):
+        back = add("permute", x, order=(2, 0, 1)) if x.shape[0] * behind > 1 else x
+        values.append(add("reshape", back, shape=old.shape))
+    return made, values
 
 
 def _ops(op: Permute, shape: Shape, way: Sequence[Order]) -> list[TensorOp]:
