@@ -12,7 +12,8 @@ from tpukernel_golden import cases
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel.local import _NARROW, _WIDE, place
-from bmcompiler.errors import UsageError
+from bmcompiler.errors import EncodingError, UsageError
+from bmcompiler.instructions.order import Engine
 from bmcompiler.tpukernel import (
     DT_FP16,
     DT_FP32,
@@ -112,6 +113,15 @@ def test_a_recording_ends_with_its_block() -> None:
         raise ZeroDivisionError
     with pytest.raises(UsageError):
         FUNCTIONS[name](*given)
+
+
+def test_a_kernel_has_ids_for_so_many_commands() -> None:
+    name, given = "tpu_bdc_cpy", next(c[1] for case in cases() for c in case.calls if c[0] == "tpu_bdc_cpy")
+    with recording() as recorder:
+        recorder._last[Engine.TIU] = CHIP.max_command_id - 2
+        FUNCTIONS[name](*given)
+        with pytest.raises(EncodingError, match=f"at most {CHIP.max_command_id - 1} commands"):
+            FUNCTIONS[name](*given)
 
 
 @pytest.mark.parametrize("axis", range(4))
