@@ -111,6 +111,11 @@ def _copied(module: Module) -> Module:
 
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
     """One model with a program per reader; what a reader gives is changed."""
+    pictures = options.preprocess or options.images
+    if options.fuse_preprocess is not None:
+        from bmcompiler.inputs.camera import fused
+
+        readers, options, pictures = fused(readers, options)
     target = find_target(options.target, options.timing_profile)
     if options.timing_profile is not None:
         need_own(options.target, options.timing_profile)
@@ -138,7 +143,6 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
     compiled.model.producer = producer(options, precision)
-    pictures = options.preprocess or options.images
     if pictures is not None:
         from bmcompiler.inputs.preprocessing import note
 

@@ -38,6 +38,7 @@ Check = _CheckWord | int
 _T = TypeVar("_T")
 
 METHODS: tuple[Method, ...] = get_args(Method)
+PIXELS = ("as-trained", "rgb-nchw", "bgr-nchw", "rgb-nhwc", "bgr-nhwc")
 IO_TYPES: tuple[IoType, ...] = get_args(IoType)
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -120,6 +121,10 @@ class Preprocessing:
         unset="auto",
     )
 
+    cut: tuple[int, int] | None = told(
+        None, "Height and width that the model cuts out of the middle of its input itself."
+    )
+
     def __post_init__(self) -> None:
         if not self.resize:
             object.__setattr__(self, "resize", None)
@@ -188,6 +193,14 @@ class ModuleOptions:
         None,
         "How pictures become the input, as the network was trained; the model file says it.",
         unset="that of images",
+    )
+    fuse_preprocess: str | None = told(
+        None,
+        "The model takes bytes of pictures, of the size they are scaled to, in this order and layout (as-trained where "
+        "none is said), and cuts out the middle, subtracts and scales itself.",
+        choices=PIXELS,
+        bare=PIXELS[0],
+        metavar="[FORMAT]",
     )
     limit: int | None = told(
         None, "Only the first N samples, in the order of the file or of file names.", metavar="N", least=1, unset="all"

@@ -53,8 +53,8 @@ class TakesPictures(ABC):
             RuntimeUseError: the model does not say how pictures become its input.
         """
         said, shape = self._said(), self.inputs[0].shape
-        across = shape[2:] if said.layout == "nchw" else shape[1:3]
-        return placed(said, (across[0], across[1]), size).to_image(points)
+        height, width = said.cut or (shape[2:] if said.layout == "nchw" else shape[1:3])
+        return placed(said, (height, width), size).to_image(points)
 
     def _said(self) -> Preprocessing:
         if self.preprocessing is None:

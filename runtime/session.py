@@ -306,7 +306,8 @@ def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     dtype = np.dtype(info.dtype)
     if not raw and info.scale and info.dtype in _SCALED:
         return quant_modes.quantize_away(array, info.scale, _SCALED[info.dtype], info.zero_point)
-    if not raw and info.dtype in _QUANTIZED and (info.threshold or array.dtype.kind != "b"):  # a mask means itself
+    itself = info.dtype == "uint8" or array.dtype.kind == "b"  # pixels and masks
+    if not raw and info.dtype in _QUANTIZED and (info.threshold or not itself):
         if not info.threshold:
             raise RuntimeUseError(
                 f"the model does not say the scale of input '{name}'", remedy="pass device integers with raw=True"

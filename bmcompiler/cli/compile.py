@@ -21,6 +21,7 @@ Examples:
   bmnet-compile deploy.prototxt net.caffemodel --target {defaults.TARGET} --data calib.npz
   bmnet-compile net.onnx --target {defaults.TARGET} --images photos --mean 123.7,116.3,103.5 --scale 0.0171
   bmnet-compile yolo.onnx --target {defaults.TARGET} --letterbox --std 255
+  bmnet-compile yolo.onnx --target {defaults.TARGET} --letterbox --std 255 --fuse-preprocess bgr-nhwc
   bmnet-compile net.onnx --target {defaults.TARGET} --calibration-table net.table -o net.bmodel
   bmnet-compile net.onnx --target {defaults.TARGET} --shapes "[[1,3,96,96]]" --shapes "[[1,3,192,192]]" --data calib.npz
   bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --report net.html --timing-profile clock_hz=5e8
@@ -56,7 +57,7 @@ class _TargetOption(click.Option):
 )
 @options(
     *("name", "shapes", "quantize", "data", "images", "preprocess", "limit", "table", "method", "quant_table"),
-    *("io_dtype", "max_error", "metric", "max_cycles"),
+    *("io_dtype", "max_error", "metric", "max_cycles", "fuse_preprocess"),
     shapes={"multiple": True, "help": 'Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.'},
 )
 @worker_options

@@ -19,7 +19,7 @@ from bmcompiler.told import Told, all_told
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TOLD = {each.name: each for each in all_told(Options)}
-_IMAGES = [replace(each, default=None) for each in all_told(ImageOptions)]
+_IMAGES = [replace(each, default=None) for each in all_told(ImageOptions) if each.name != "cut"]  # the model's to say
 
 
 def options(*names: str, **changes: dict[str, Any]) -> Callable[[F], F]:

@@ -10,6 +10,7 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.carrying import carry_macs, need_of
 from bmcompiler.ir.keys import INTEGER_WEIGHTS, THRESHOLD_SOURCE
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.passes.precision.calibrate import thresholds
 from bmcompiler.passes.quantization.base import Conversion, NoInt8Form, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
@@ -85,7 +86,8 @@ class Nets:
         function = self.function
 
         def conversion_of(op: Operation) -> Conversion | None:
-            fits = op not in in_float and not any(v.dtype != "f32" for v in (*op.operands, *op.results))
+            taken = ("f32", "u8") if isinstance(op, Cast) else ("f32",)  # pixels become numbers
+            fits = op not in in_float and all(v.dtype in taken for v in (*op.operands, *op.results))
             return scheme.conversions.of(type(op)) if fits else None
 
         def scaling(op: Operation) -> Scaling:

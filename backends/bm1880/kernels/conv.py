@@ -18,7 +18,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
-from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
+from bmcompiler.backends.bm1880.build import FORMATS, Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, is_activation, is_constant
 from bmcompiler.backends.bm1880.machine import cycles_of
@@ -43,10 +43,10 @@ class ConvKernel(LocalKernel[Convolution]):
     def constant_weights(self, op: Convolution) -> bool:
         return is_activation(op.input) and is_constant(op.weight) and is_constant(op.bias)
 
-    @rule("Input and weights must be int8, bias int16, result int8")
+    @rule("Input and weights must be int8 (the input may be uint8), bias int16, result int8")
     def integer_types(self, op: Convolution) -> bool:
         return (
-            (op.input.dtype, op.weight.dtype) == ("i8", "i8")
+            (op.input.dtype in FORMATS and op.weight.dtype == "i8")
             and op.type.dtype == "i8"
             and (op.bias is None or op.bias.dtype == "i16")
         )
@@ -146,7 +146,7 @@ class ConvKernel(LocalKernel[Convolution]):
                 bias = tensor_lmem(ins[1] + 2 * group, shape_t4(2, hi - lo, 1, 1), FMT_I8) if biases else None
                 common = {
                     "ofmap": aligned(outs[0] + group * step, part),
-                    "ifmap": aligned(ins[0], extents(source)),
+                    "ifmap": aligned(ins[0], extents(source), FORMATS[op.input.dtype]),
                     "bias": bias,
                     **self._padding(op, rows, columns),
                 }

@@ -36,7 +36,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     tensor_lmem,
 )
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
-from bmcompiler.backends.bm1880.build import Build, Dims, aligned, aligned_lane_bytes, extents
+from bmcompiler.backends.bm1880.build import FORMATS, Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, flat_view, is_activation, is_constant, kept_view
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
@@ -125,7 +125,8 @@ class ElementwiseKernel(LocalKernel[OpT]):
         extra = self.coefficients(op, view, box)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            tensors = [aligned(address, dims) for address in ins[: len(sources)]]
+            formats = [FORMATS[value.dtype] for value in self.activations(op)]
+            tensors = [aligned(address, dims, fmt) for address, fmt in zip(ins, formats)]
             room = [aligned(address, dims) for address in scratch]
             self.compute(op, build, LocalTile(tensors, aligned(outs[0], dims), room, ins[len(sources) :]))
 
@@ -178,6 +179,10 @@ class MulsShiftKernel(ElementwiseKernel[MulsShift]):
     """muls_shift: mul_const, signed constant or unsigned one above 127."""
 
     ops = (MulsShift,)
+
+    @rule("Operands and result must be int8; with a multiplier below 128 the operand may be uint8")
+    def integer_types(self, op: MulsShift) -> bool:
+        return op.type.dtype == "i8" and (op.x.dtype == "i8" or (op.x.dtype == "u8" and op.multiplier < 128))
 
     @rule("The multiplier must be between -128 and 255", got="multiplier")
     def multiplier_range(self, op: MulsShift) -> bool:

@@ -10,9 +10,13 @@ from bmcompiler.ir import Operation, Quant, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric import arith
 from bmcompiler.numeric.arrays import Array, Floats
+from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.quantization.forms import Forms
 from bmcompiler.passes.quantization.formulas import constant_threshold, rescaling
+from bmcompiler.target import unsupported_reason
 
+OF_BYTES = 128.0
+"""The threshold of bytes without a sign that mean themselves, pixels: a step is 1."""
 _SAME = 1e-9
 _CODES = np.arange(256).astype(np.uint8).view(np.int8)
 
@@ -49,7 +53,10 @@ class Thresholds(Forms[float]):
         return self.emit("muls_shift", [value], {"multiplier": multiplier, "rshift": shift}, wanted)
 
     def note_float(self, op: Operation, reason: str) -> None:
-        op.attributes[PLACE_CPU] = reason
+        """Moves of bytes that no scheme has an integer form for, as they are integers: where the chip takes them."""
+        moves = isinstance(op, TensorOp) and all(value.dtype == "u8" for value in (*op.operands, *op.results))
+        if self.target is None or not moves or unsupported_reason(self.target, op) is not None:
+            op.attributes[PLACE_CPU] = reason
 
 
 def i8(shape: Sequence[int], threshold: float) -> TensorType:

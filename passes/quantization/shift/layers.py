@@ -12,13 +12,15 @@ from bmcompiler.ir import Value
 from bmcompiler.ir.keys import WEIGHT_SHIFT
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.ops.shared import Activated
 from bmcompiler.passes.quantization.base import NoInt8Form
 from bmcompiler.passes.quantization.forms import Affine
 from bmcompiler.passes.quantization.formulas import Linear, linear, product_threshold
-from bmcompiler.passes.quantization.shift.formats import threshold_of
+from bmcompiler.passes.quantization.shift.formats import OF_BYTES, threshold_of
 from bmcompiler.passes.quantization.shift.two_terms import TwoTerms
+from bmcompiler.passes.rewriting import producer
 
 _MODES = ("strides", "pads", "dilations", "group", "output_pads", "transpose_left", "transpose_right", "activation")
 
@@ -44,12 +46,17 @@ class Layers(TwoTerms):
         """A 1x1 depthwise convolution, between reshapes unless the operand is (N, C, H, W)."""
         if op.attributes.get("activation"):
             raise NoInt8Form("a sum with an activation inside has no int8 form")
-        x = self.request(affine.source)
+        pixels = producer(affine.source, Cast)
+        if pixels is not None and pixels.operands[0].dtype == "u8":
+            x, source = self.real(pixels.operands[0]), OF_BYTES
+        else:
+            x = self.request(affine.source)
+            source = threshold_of(x)
         kernel = affine.weight.reshape(-1, 1, 1, 1)
-        ints = _linear(op, kernel, affine.bias, threshold_of(x), self.wanted(op.result))
+        ints = _linear(op, kernel, affine.bias, source, self.wanted(op.result))
         operands = [self.as_maps(x, affine.axis), *self.layer_constants(ints, affine.like, None)]
         out = self.emit("conv", operands, {"group": len(kernel), "rshift": ints.shift}, ints.threshold)
-        self._report(op, ints, threshold_of(x))
+        self._report(op, ints, source)
         return self.as_before(out, x.shape)
 
     def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
