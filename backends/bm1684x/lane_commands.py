@@ -76,7 +76,8 @@ class LaneCommandMaker:
 
     def copy(self, source: Words, target: Words) -> None:
         """Copy words of each lane to others of the same lane."""
-        self.assign(target, source)
+        for part in _by_images([each._replace(within=bytes_of(CHIP, each)) for each in (target, source)]):
+            self.assign(*part)
 
     def transpose(self, target: Words, source: Words) -> None:
         """Channels become columns, columns channels."""
@@ -244,6 +245,21 @@ def _said(source: Words, strides: Strides) -> Strides:
     n, c, h, w = strides
     image = 0 if source.shape[0] == 1 and n > CHIP.most_size else n
     return image, 0 if CHIP.channel_rows(source.lane, source.shape[1]) == 1 and c > CHIP.most_size else c, h, w
+
+
+def _by_images(alike: Sequence[Words]) -> Iterator[Sequence[Words]]:
+    """Tensors of one shape, image by image if those of one lie farther apart than a field holds."""
+    if all(each.strides is None or each.strides[0] <= CHIP.most_size for each in alike):
+        yield alike
+        return
+    images, c, h, w = alike[0].shape
+    for image in range(images):
+        part = []
+        for words in alike:
+            apart, by_c, by_h, by_w = steps_of(CHIP, words)
+            address = words.address + image * apart * words.item
+            part.append(words._replace(address=address, shape=(1, c, h, w), strides=(0, by_c, by_h, by_w)))
+        yield part
 
 
 def _broadcast(source: Source, shape: Shape, precision: Precision = F32) -> Operand:
