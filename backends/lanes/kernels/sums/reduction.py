@@ -31,6 +31,10 @@ from bmcompiler.target import OpT, rule
 
 _LEAST = 1 << 10
 """Elements below which commands that turn rows take longer than short runs."""
+_SHORT = 16
+"""Elements of rows that other ops leave in lanes; shorter ones are hardly worth it."""
+_RISK = 16
+"""Copies inside local memory that rows may take longer to move where other ops may leave them in lanes as they are."""
 _COMMANDS = 8  # of a short reduction; long ones take more time for the same bytes
 
 
@@ -114,8 +118,9 @@ def _reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int,
         return min(choices, key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
     images, lanes, _, _ = rows
     kept = ReducedView((images, lanes, count, 1), (lanes * count, count, 1, 1), (lanes, 1, 0, 0), (2,))
-    changed = 2 * machine.cycles.local_copy(rows)
-    return min((kept, *choices), key=lambda view: _cycles(machine.cycles, view) + changed * (view != kept))
+    copies = {view: _RISK if view.turns and count >= _SHORT else 2 for view in choices} | {kept: 0}
+    copy = machine.cycles.local_copy(rows)
+    return min(copies, key=lambda view: _cycles(machine.cycles, view) + copies[view] * copy)
 
 
 def _cycles(timing: LaneCycles, view: ReducedView) -> int:
