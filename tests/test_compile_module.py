@@ -81,5 +81,5 @@ def test_a_broken_module_is_refused() -> None:
 def test_options_are_checked_as_for_files() -> None:
     with pytest.raises(UsageError, match="calibration data and images exclude each other"):
         bmcompiler.compile_module(net(), target="bm1880", data={"x": SAMPLES}, images=object())
-    with pytest.raises(UsageError, match=r'got ndarray\. Remedy: say which input they are of, as in {"INPUT": array}'):
-        bmcompiler.compile_module(net(), target="bm1880", data=SAMPLES)
+    with pytest.raises(UsageError, match=r'got list\. Remedy: give a numpy array, or arrays by name, as in {"INPUT"'):
+        bmcompiler.compile_module(net(), target="bm1880", data=[SAMPLES])
