@@ -77,3 +77,15 @@ def some_names(names: Sequence[str]) -> str:
     """Names in quotes, the first few and how many more."""
     shown = ", ".join(f"'{name}'" for name in names[:_NAMES_SHOWN])
     return shown + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")
+
+
+def without_types(names: Iterable[str]) -> dict[str, str]:
+    """NAME -> the one of these that is NAME_TYPE, as tpu-mlir calls the result of an ONNX op."""
+    found: dict[str, str] = {}
+    twice = set()
+    for name in names:
+        head, _, kind = name.rpartition("_")
+        if head and kind.isalpha() and kind[0].isupper():
+            twice |= {head} & found.keys()
+            found[head] = name
+    return {head: name for head, name in found.items() if head not in twice}

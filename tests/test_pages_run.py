@@ -39,6 +39,7 @@ PAGES: dict[str, Files] = {
     "README.md": readme_files,
     "docs/accuracy.md": digit_files,
     "docs/c_api.md": nothing,
+    "docs/coming_from.md": digit_files,
     "docs/python.md": digit_files,
     "docs/targets.md": digit_files,
     "docs/tools.md": digit_files,
@@ -46,7 +47,7 @@ PAGES: dict[str, Files] = {
     "docs/tutorial.md": tutorial_files,
     "examples/toy_chip/README.md": digit_files,
 }
-QUICK = {"docs/python.md", "docs/targets.md", "docs/tools.md", "examples/toy_chip/README.md"}
+QUICK = {"docs/coming_from.md", "docs/python.md", "docs/targets.md", "docs/tools.md", "examples/toy_chip/README.md"}
 
 
 def pages() -> list[Path]:
@@ -75,4 +76,4 @@ def test_no_page_is_forgotten() -> None:
 
 def test_what_is_not_run_says_why() -> None:
     reasons = [each.reason for page in pages() for each in blocks(page) if each.reason]
-    assert len(reasons) == 7 and all(len(reason.split()) > 3 for reason in reasons)
+    assert len(reasons) == 8 and all(len(reason.split()) > 3 for reason in reasons)

@@ -18,6 +18,7 @@ from typing import Any, TextIO, TypeVar, cast
 import click
 
 from bmcompiler.cli.config_option import add_config_option
+from bmcompiler.cli.other_words import take_other_words
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.spelling import in_shell
 from bmcompiler.text import Cell, format_table, printable
@@ -54,13 +55,14 @@ class Number(click.FloatRange):
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
     """The function a console script calls.
 
-    It gives the command `--version`, `-h` wherever there is `--help`, and `--config` unless it is a group. No command
-    begins whose outputs would replace its inputs.
+    It gives the command `--version`, `-h` wherever there is `--help`, `--config` unless it is a group, and words of
+    other compilers. No command begins whose outputs would replace its inputs.
     """
     if not isinstance(command, click.Group):
         add_config_option(command)
     _add_version(command, prog)
     _keep_inputs(command)
+    take_other_words(command)
     command.context_settings.setdefault("help_option_names", ["-h", "--help"])
 
     def main() -> None:

@@ -13,6 +13,7 @@ from bmcompiler import defaults
 from bmcompiler.cli.common import STDIO, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA
 from bmcompiler.cli.options import list_parameters, list_plugins_option, options, worker_options
+from bmcompiler.cli.reference_test import ReferenceTest, reference_options
 from bmcompiler.options import Options
 
 _EPILOG = f"""
@@ -24,6 +25,7 @@ Examples:
   bmnet-compile yolo.onnx --target {defaults.TARGET} --letterbox --std 255 --fuse-preprocess bgr-nhwc
   bmnet-compile net.onnx --target {defaults.TARGET} --calibration-table net.table -o net.bmodel
   bmnet-compile net.onnx --target {defaults.TARGET} --shapes "[[1,3,96,96]]" --shapes "[[1,3,192,192]]" --data calib.npz
+  bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --test-input in.npz --test-reference out.npz
   bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --report net.html --timing-profile clock_hz=5e8
 
 Calibration samples are values as the net was trained on.
@@ -64,6 +66,7 @@ class _TargetOption(click.Option):
 @options("outputs", "opt", "pipeline", "print_ir_after", "verify_each", "save_ir")
 @click.option("--report", type=Output(path_type=Path), help="Write a report (.html, .json, or .csv of the layers).")
 @options("check", "keep_bad", "timing_profile")
+@reference_options
 @click.option("--layers", is_flag=True, help="Print a table of all layers, all reasons and all notes, too.")
 @click.option("--quiet", is_flag=True, help="Print no summary.")
 @list_plugins_option
@@ -76,6 +79,9 @@ def cli(
     scheduler: str | None,
     report: Path | None,
     timing_profile: tuple[str, ...],
+    test_input: Path | None,
+    test_reference: Path | None,
+    tolerance: tuple[float, float] | None,
     layers: bool,
     quiet: bool,
     **given: Any,
@@ -108,6 +114,8 @@ def cli(
         from bmcompiler.report import check_report
 
         check_report(report)
+    asked = any(each is not None for each in (test_input, test_reference, tolerance))
+    test = ReferenceTest(test_input, test_reference, tolerance) if asked else None
     modes = request.quant_table
     table_to_write = modes if modes is not None and not Path(modes).exists() else None
     piped = str(output) == STDIO
@@ -118,6 +126,7 @@ def cli(
             check_output(path, kind)
     with open_pool(workers, scheduler) as request.pool:
         result = compile_network(sys.stdin.buffer.read() if str(model) == STDIO else model, weights, request)
+    tested = "" if test is None else test.table(result)
     path = output or Path(file_name(result.model.stages()[0].net) + ".bmodel")
     if piped:
         sys.stdout.buffer.write(result.to_bytes())
@@ -135,7 +144,7 @@ def cli(
 
         if layers:
             click.echo(layer_tables(result), err=piped)
-        click.echo(summary(result, profile), nl=False, err=piped)
+        click.echo(summary(result, profile) + tested, nl=False, err=piped)
         seconds = sum(seconds for _, seconds in result.timing)
         if not piped:
             click.echo(f"wrote {path} ({path.stat().st_size:,} bytes) in {seconds:.1f} s")

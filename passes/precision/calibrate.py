@@ -18,6 +18,7 @@ from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS
 from bmcompiler.spelling import spelled
+from bmcompiler.text import without_types
 
 if TYPE_CHECKING:
     from bmcompiler.quant.table import CalibrationTable
@@ -32,7 +33,8 @@ _HARMLESS = 1.0
 class Calibrate(Pass):
     """Give every float tensor its threshold: the real magnitude that maps to 128.
 
-    1. With a calibration table in the context, its thresholds count; they are found by tensor name, then by layer name.
+    1. With a calibration table in the context, its thresholds count; they are found by tensor name, then by layer name,
+       then by NAME_TYPE, as tables of tpu-mlir have it.
        A tensor that the table lacks takes the threshold of the relu that alone reads it, of its own input when the op
        cannot enlarge values, or the fixed range of the op; one between the ops of a layer that was taken apart follows
        from the tensor the layer ends in. Otherwise the table is incomplete.
@@ -66,7 +68,7 @@ class Calibrate(Pass):
         for function in module.functions:
             named: set[Value] = set()
             if ctx.table is not None:
-                lookup = _Lookup(function, stated(function) | ctx.table.thresholds)
+                lookup = _Lookup(function, stated(function) | _by_name(ctx.table.thresholds))
                 found = lookup.all()
                 named = lookup.found_by_name if calibration_of(ctx).was_given(ctx.table) else set()
             elif ctx.data is not None:
@@ -234,6 +236,10 @@ def _mark_source(function: Function, named: set[Value]) -> None:
         op.attributes.pop(THRESHOLD_SOURCE, None)
         if named.issuperset(op.results):
             op.attributes[THRESHOLD_SOURCE] = "table"
+
+
+def _by_name(thresholds: Mapping[str, float]) -> dict[str, float]:
+    return {name: thresholds[typed] for name, typed in without_types(thresholds).items()} | dict(thresholds)
 
 
 class _Lookup:
