@@ -8,7 +8,6 @@ Frontends, passes and targets are found by name through the registry; this modul
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -350,28 +349,3 @@ def table_of(options: ModuleOptions) -> CalibrationTable | None:
     from bmcompiler.quant.table import load_table
 
     return load_table(os.fspath(options.table))
-
-
-def parse_shapes(text: str) -> list[list[int]]:
-    """`[[1,3,224,224],[1,16],[]]` (one list per input, empty for one number) or `[1,3,224,224]` (the only input).
-
-    Raises UsageError.
-    """
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if isinstance(value, list) and value and all(_is_dim(v) for v in value):
-        value = [value]
-    if not isinstance(value, list) or not value or not all(isinstance(s, list) for s in value):
-        raise UsageError(f'shapes must look like "[[1,3,224,224]]", got {text!r}')
-    if not all(_is_dim(d) for shape in value for d in shape):
-        raise UsageError(f"every size in shapes must be a whole number from 1 to {_MAX_DIM}, got {text!r}")
-    return value
-
-
-_MAX_DIM = 1 << 24
-
-
-def _is_dim(value: object) -> bool:
-    return type(value) is int and 1 <= value <= _MAX_DIM

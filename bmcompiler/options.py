@@ -292,10 +292,10 @@ class Options(ModuleOptions):
     """What a compilation of files can be told: how they are read, and the rest."""
 
     name: str | None = told(None, "Name of the net in the model file.", unset="that in the file")
-    shapes: Shapes | Sequence[Shapes] = told(
+    shapes: Shapes | Sequence[Shapes] | str = told(
         (),
         "Shapes of the inputs in their order, all in one list: [[1,3,224,224]].",
-        python="Or several such lists, for a program each.",
+        python="Or several such lists, for a program each, or text with ranges (`bmcompiler.sizes.syntax`).",
     )
     outputs: Sequence[str] | None = told(
         None, "Cut the net at these tensors or layers; they become its outputs.", metavar="A,B", unset="the net's own"
@@ -306,6 +306,10 @@ class Options(ModuleOptions):
         """The shapes that each program's inputs have; None for those in the file."""
         if not self.shapes:
             return [None]
+        if isinstance(self.shapes, str):
+            from bmcompiler.sizes.syntax import parse_shapes
+
+            return parse_shapes(self.shapes)
         if all(isinstance(size, int) for shape in self.shapes for size in shape):
             return [cast(Shapes, self.shapes)]
         return cast(Sequence[Shapes], self.shapes)

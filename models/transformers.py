@@ -3,7 +3,8 @@
 `vit_64`: images of 64 x 64 in patches of 8, a class token, 4 layers of 96 channels and 3 heads, 10 classes.
 `bert_tiny`: 32 token ids and their mask (0 or 1), embeddings of 512 tokens, positions and a normalisation, 4 layers of
 128 channels and 4 heads; masked positions get the lowest float before the softmax, as exporters write it.
-`bert_1024`: the same of 1024 tokens, one layer of 256 channels and 8 heads: its scores exceed local memory.
+`bert_any`: the same of any number of tokens up to 128. `bert_1024`: 1024 tokens, one layer of 256 channels and 8 heads;
+its scores exceed local memory.
 `bert_block`, `vit_block`: one layer of BERT-base on 384 tokens, of ViT-B/16 on 197: 768 channels, 12 heads, floats in.
 `swin_t`, `swin_stage1` to `swin_stage4`: all of Swin-T, and two layers of each of its stages (`models/swin.py`).
 `gpt_step`: one step of a decoder: a token id and its place, keys and values of 31 tokens before it, 2 layers of 128
@@ -113,7 +114,7 @@ class Encoder:
         wide = self.gelu(f"{name}/gelu", self.linear(f"{name}/up", source, self.width, 4 * self.width))
         return self.linear(f"{name}/down", wide, 4 * self.width, self.width, 0.5)
 
-    def model(self, inputs: Sequence[onnx.ValueInfoProto], **outputs: Sequence[int]) -> onnx.ModelProto:
+    def model(self, inputs: Sequence[onnx.ValueInfoProto], **outputs: Sequence[int | str]) -> onnx.ModelProto:
         """`outputs`: their shapes by name."""
         results = [real(name, shape) for name, shape in outputs.items()]
         graph = helper.make_graph(self.nodes, self.name, list(inputs), results, list(self.weights.values()))
@@ -123,7 +124,7 @@ class Encoder:
         return model
 
 
-def real(name: str, shape: Sequence[int]) -> onnx.ValueInfoProto:
+def real(name: str, shape: Sequence[int | str]) -> onnx.ValueInfoProto:
     """An input or output of floats."""
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
 
@@ -154,14 +155,18 @@ def vit() -> onnx.ModelProto:
     return net.model([real("image", (1, 3, 64, 64))], **{scores: (1, 10)})
 
 
-def bert(name: str, tokens: int, width: int, heads: int, layers: int) -> onnx.ModelProto:
-    """Normalisation behind each sum (post-norm)."""
+def bert(name: str, tokens: int, width: int, heads: int, layers: int, most: int = 0) -> onnx.ModelProto:
+    """Normalisation behind each sum (post-norm). With `most` any number of tokens up to that, and `tokens` is -1."""
     net = Encoder(name, tokens, width, heads)
     random = net.random("embeddings")
     words = (random.standard_normal((512, width)) * 0.5).astype(np.float32)
-    places = (random.standard_normal((1, tokens, width)) * 0.2).astype(np.float32)
+    places = (random.standard_normal((1, most or tokens, width)) * 0.2).astype(np.float32)
     value = net.op("Gather", "words", net.weight("words.weight", words), "ids", axis=0)
-    value = net.layer_norm("embeddings", net.op("Add", "placed", value, net.weight("positions", places)))
+    positions = net.weight("positions", places)
+    if most:
+        length = net.op("Slice", "length", net.op("Shape", "sizes", "ids"), net.shape(1), net.shape(2))
+        positions = net.op("Slice", "positions/first", positions, net.shape(0), length, net.shape(1))
+    value = net.layer_norm("embeddings", net.op("Add", "placed", value, positions))
     wide = net.op(
         "Reshape", "mask/wide", net.op("Cast", "mask/float", "mask", to=TensorProto.FLOAT), net.shape(1, 1, 1, tokens)
     )
@@ -172,9 +177,10 @@ def bert(name: str, tokens: int, width: int, heads: int, layers: int) -> onnx.Mo
         value = net.layer_norm(f"{name}/norm1", net.op("Add", f"{name}/add1", part, value))
         part = net.mlp(f"{name}/mlp", value)
         value = net.layer_norm(f"{name}/norm2", net.op("Add", f"{name}/add2", part, value))
-    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, tokens])
-    given = helper.make_tensor_value_info("mask", TensorProto.INT64, [1, tokens])
-    return net.model([ids, given], **{value: (1, tokens, width)})
+    size = "tokens" if most else tokens
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, size])
+    given = helper.make_tensor_value_info("mask", TensorProto.INT64, [1, size])
+    return net.model([ids, given], **{value: (1, size, width)})
 
 
 def block(name: str, tokens: int, before: bool) -> onnx.ModelProto:
@@ -247,6 +253,7 @@ NETS: dict[str, Callable[[], onnx.ModelProto]] = {
 SWIN = ("swin_t", "swin_stage1", "swin_stage2", "swin_stage3", "swin_stage4")
 LONG: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert_1024": partial(bert, "bert_1024", 1024, 256, 8, 1),
+    "bert_any": partial(bert, "bert_any", -1, 128, 4, 4, 128),
     "bert_block": partial(block, "bert_block", 384, before=False),
     "vit_block": partial(block, "vit_block", 197, before=True),
     **{name: partial(_swin, name) for name in SWIN},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm1880.chip import CHIP
@@ -55,13 +54,11 @@ class Bm1880Target(LaneTarget["Bm1880Program"]):
         return Bm1880Program
 
     def model(self, name: str, programs: Sequence[Bm1880Program]) -> Any:
-        """One command per program; programs share one weight set where their weights agree."""
+        """One command per program; all share one weight set."""
         from bmcompiler.bmodel.bm1880 import Bm1880Model
-        from bmcompiler.codegen.program import weight_sets
 
-        weights, used = weight_sets(programs)
-        commands = [replace(program.command(), weight_index=index) for program, index in zip(programs, used)]
-        return Bm1880Model(name, commands, weights, producer="bmcompiler")
+        commands = [program.command() for program in programs]
+        return Bm1880Model(name, commands, [programs[0].coefficients.blob()], producer="bmcompiler")
 
     def command_totals(self, program: Bm1880Program, model: Any) -> dict[str, int]:
         return {"command bytes": len(model.commands[0].cmdbuf)}

@@ -26,6 +26,7 @@ Examples:
   bmnet-compile net.onnx --target {defaults.TARGET} --calibration-table net.table -o net.bmodel
   bmnet-compile net.onnx --target {defaults.TARGET} --shapes "[[1,3,96,96]]" --shapes "[[1,3,192,192]]" --data calib.npz
   bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --test-input in.npz --test-reference out.npz
+  bmnet-compile bert.onnx --target {defaults.TARGET} --data calib.npz --shapes "[[1,n={{32,64,128}}],[1,n]]"
   bmnet-compile net.onnx --target {defaults.TARGET} --data calib.npz --report net.html --timing-profile clock_hz=5e8
 
 Calibration samples are values as the net was trained on.
@@ -60,7 +61,11 @@ class _TargetOption(click.Option):
 @options(
     *("name", "shapes", "quantize", "data", "images", "preprocess", "limit", "table", "method", "quant_table"),
     *("io_dtype", "max_error", "metric", "max_cycles", "fuse_preprocess"),
-    shapes={"multiple": True, "help": 'Input shapes, "[[1,3,224,224]]"; repeat for several programs in a file.'},
+    shapes={
+        "multiple": True,
+        "help": 'Input shapes, "[[1,3,224,224]]". Several programs in a file: ranges and sets, "[[1..16,3,224,224]]", '
+        '"[[1,n={32,64,128}],[1,n]]", "[[1,3,320..640:32,640]]", "[[1,32..256:*2]]", or the option repeated.',
+    },
 )
 @worker_options
 @options("outputs", "opt", "pipeline", "print_ir_after", "verify_each", "save_ir")

@@ -122,9 +122,9 @@ def _size(text: str) -> tuple[int, ...]:
 
 
 def _shapes(given: str | tuple[str, ...]) -> list[Any]:
-    from bmcompiler.driver import parse_shapes
+    from bmcompiler.sizes.syntax import parse_one, parse_shapes
 
-    return parse_shapes(given) if isinstance(given, str) else list(map(parse_shapes, given))
+    return parse_one(given) if isinstance(given, str) else [each for text in given for each in parse_shapes(text)]
 
 
 def _parts(text: str) -> list[str]:

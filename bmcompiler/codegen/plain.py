@@ -19,7 +19,7 @@ from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.hazards import Range, WaitIds
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.codegen.partition import Segment
-from bmcompiler.codegen.program import Program, compile_programs, tensor_info, weight_sets
+from bmcompiler.codegen.program import Program, compile_programs, tensor_info
 from bmcompiler.codegen.rows import memory_totals
 from bmcompiler.errors import EncodingError, FileFormatError
 from bmcompiler.instructions.assembly import Syntax
@@ -104,12 +104,11 @@ def compile_plain(
 ) -> Compiled:
     """One program per module (input shape); `make` is the code generator of the chip."""
     programs, compiled = compile_programs(modules, make)
-    weights, used = weight_sets(programs)
-    parts = [program.program(index) for program, index in zip(programs, used)]
+    parts = [program.program(0) for program in programs]
     first = programs[0]
     totals = {"weight memory": first.coefficients.size, "commands": first.build.count}
     compiled.totals = {**memory_totals(first.plan), **totals}
-    compiled.model = model(modules[0].main.name, parts, weights)
+    compiled.model = model(modules[0].main.name, parts, [first.coefficients.blob()])
     return compiled
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from bmcompiler.bmodel.layers import LayerSpan
-from bmcompiler.bmodel.model import FORMATS, Buffer, TensorInfo
+from bmcompiler.bmodel.model import FORMATS, TensorInfo
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.groups.ahead import settle
@@ -268,21 +268,15 @@ def borders(segment: Segment) -> tuple[list[Value], list[Value]]:
 
 
 def compile_programs(modules: Sequence[Module], make: Callable[[Module, Coefficients], P]) -> tuple[list[P], Compiled]:
-    """One program per module (input shape), and the rows of the first one. `make` is the code generator of the chip."""
-    programs = [make(module, Coefficients(module)) for module in modules]
+    """One program per module (input shape), and the rows of the first one. `make` is the code generator of the chip.
+
+    They share one memory of coefficients, which is complete behind the last of them.
+    """
+    programs: list[P] = []
+    for module in modules:
+        before = programs[-1].coefficients if programs else None
+        programs.append(make(module, Coefficients(module, before=before)))
     return programs, Compiled(None, programs[0].rows, groups=programs[0].groups or None)
-
-
-def weight_sets(programs: Sequence[Program[Any]]) -> tuple[list[Buffer], list[int]]:
-    """The distinct coefficients of several programs, and which of them each program uses."""
-    sets: list[Buffer] = []
-    indices = []
-    for program in programs:
-        blob = program.coefficients.blob()
-        if blob not in sets:
-            sets.append(blob)
-        indices.append(sets.index(blob))
-    return sets, indices
 
 
 def flat_pieces(size: int, row: int, rows: int) -> Iterator[tuple[int, int, int]]:
