@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from bmcompiler.ir import TensorType
 from bmcompiler.ops.builder import Builder
 from bmcompiler.report import report_data, report_html
+from bmcompiler.report.graph import graph_section
 from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section
 from bmcompiler.report.svg import decades, even_steps
@@ -90,7 +91,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file() -> None:
     page = report_html(result())
     assert not _Tags(page).attributes & {"src", "href", "srcset", "data"}
     assert "http" not in page and "@import" not in page and "url(" not in page
-    assert page.count("<svg") == 3  # roofline, and local memory of two runs
+    assert page.count("<svg") == 4  # roofline, network, and local memory of two runs
 
 
 def test_every_layer_has_a_dot_on_the_roofline_and_the_net_its_mark() -> None:
@@ -106,6 +107,30 @@ def test_every_layer_has_a_dot_on_the_roofline_and_the_net_its_mark() -> None:
     # No layer computes faster than the roof, whose level part is the last line.
     roof = [one for one in picture.iter("line") if one.get("class") == "roof"][-1]
     assert all(float(one.get("cy", 0)) >= float(roof.get("y1", 0)) - 0.1 for one in circles)
+
+
+def test_ops_stand_below_what_they_read() -> None:
+    data = report_data(result())
+    nodes = data["graph"]
+    assert [node["reads"] for node in nodes] == [[], [0], [1], [1, 2]]
+    (picture,) = svgs(graph_section(data))
+    boxes = [(float(one.get("x", 0)), float(one.get("y", 0))) for one in picture.iter("rect")]
+    assert len(boxes) == len(set(boxes)) == len(LAYERS)
+    assert all(boxes[source][1] < boxes[number][1] for number, node in enumerate(nodes) for source in node["reads"])
+    assert len(list(picture.iter("path"))) == sum(len(node["reads"]) for node in nodes)
+    assert [text.split(" (")[0] for text in titles(graph_section(data))] == [*LAYERS]
+
+
+@given(st.data(), st.integers(1, 30))
+def test_any_graph_has_a_place_for_each_op_inside_the_picture(draw: st.DataObject, count: int) -> None:
+    reads = [sorted(draw.draw(st.sets(st.integers(0, one - 1), max_size=3))) if one else [] for one in range(count)]
+    nodes = [{"layer": str(one), "kind": "add", "shape": [1], "reads": each} for one, each in enumerate(reads)]
+    (picture,) = svgs(graph_section({"graph": nodes, "layers": [{"layer": "0", "where": "cpu"}]}))
+    boxes = [tuple(float(one.get(name, 0)) for name in ("x", "y", "width", "height")) for one in picture.iter("rect")]
+    assert len(set(boxes)) == count
+    size = float(picture.get("width", 0)), float(picture.get("height", 0))
+    assert all(x >= 0 and x + width <= size[0] and y + height <= size[1] for x, y, width, height in boxes)
+    assert [one.get("class") for one in picture.iter("rect")] == ["op host", *["op"] * (count - 1)]
 
 
 def test_groups_show_their_layers_and_slices() -> None:
@@ -139,9 +164,9 @@ def test_the_chips_own_groups_can_be_drawn() -> None:
     assert page.count('class="live ') == wanted > 0
 
 
-def test_without_groups_and_timing_the_page_has_no_pictures() -> None:
+def test_without_groups_and_timing_the_page_has_the_network_alone() -> None:
     page = report_html(replace(result(), target="nochip", groups=None))
-    assert "<svg" not in page and "Groups" not in page
+    assert page.count("<svg") == page.count('<svg class="graph"') == 1 and "Groups" not in page
     _Tags(page)
 
 

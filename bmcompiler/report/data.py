@@ -10,6 +10,8 @@ from typing import Any
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.analysis.profile import LayerTime, Timing
 from bmcompiler.errors import SimulatorError
+from bmcompiler.ir import Module
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.report.cliffs import find_cliffs
 from bmcompiler.report.reasons import host_reasons
 from bmcompiler.result import Result
@@ -31,6 +33,7 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
     `layers` are the rows of the summary in program order; `timing`, when the chip has a timing model, is that of the
     first program, and each row has its share of the figures of `LayerTime`; `other_commands` are like layers, for
     commands that belong to none. `groups` are those of `Compiled`, and each row has the number of its group.
+    `graph` has the ops of the first program as they were compiled, each with the numbers of those it reads.
     `host_reasons` say why layers run on the host CPU, `cliffs` which layers take many times their bound (`Cliff`).
     """
     stages = result.model.stages()
@@ -67,11 +70,27 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
         "other_commands": others,
         "host_reasons": [asdict(reason) for reason in host_reasons(result.rows)],
         "groups": None if result.groups is None else [asdict(group) for group in result.groups],
+        "graph": _graph(result.module),
         "timing": None if timing is None else _timing(timing),
         "cliffs": [] if timing is None else [asdict(cliff) for cliff in find_cliffs([*layers, *others], timing)],
         "notes": notes,
         "compile_seconds": [{"stage": stage, "seconds": seconds} for stage, seconds in result.timing],
     }
+
+
+def _graph(module: Module) -> list[Row]:
+    """The ops of a module in program order, weights left out, with the numbers of those they read."""
+    ops = [op for main in module.functions[:1] for op in main.ops if not all(map(is_weight, op.results))]
+    numbers = {value: number for number, op in enumerate(ops) for value in op.results}
+    return [
+        {
+            "layer": op.label,
+            "kind": op.title,
+            "shape": list(op.results[0].shape),
+            "reads": sorted({numbers[value] for value in op.operands if value in numbers}),
+        }
+        for op in ops
+    ]
 
 
 def timed_rows(result: Result, timing: Timing | None) -> tuple[list[Row], list[Row]]:

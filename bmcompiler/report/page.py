@@ -7,6 +7,7 @@ from typing import Any
 
 from bmcompiler.report.accuracy import accuracy_section
 from bmcompiler.report.columns import Column, columns_of
+from bmcompiler.report.graph import graph_section
 from bmcompiler.report.groups import group_section
 from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section
@@ -27,6 +28,7 @@ def page(data: Data) -> str:
         accuracy_section(data),
         _engine_section(data),
         roofline_section(data),
+        graph_section(data),
         group_section(data),
         occupancy_section(data),
         "<h2>Layers</h2>",

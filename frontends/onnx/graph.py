@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import heapq
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
@@ -64,24 +65,20 @@ def ordered_nodes(graph: onnx.GraphProto, made: dict[str, int], outputs: Sequenc
         if index not in needed:
             needed.add(index)
             pending += [made[name] for name in reads(graph.node[index]) if name in made]
-    waits: dict[int, set[int]] = {i: {made[n] for n in reads(graph.node[i]) if n in made} for i in needed}
-    feeds: dict[int, list[int]] = {i: [] for i in needed}
-    for index, before in waits.items():
-        for other in before:
-            feeds[other].append(index)
-    ready = [index for index, before in waits.items() if not before]
+    sorter = TopologicalSorter({i: {made[n] for n in reads(graph.node[i]) if n in made} for i in needed})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        stuck = graph.node[min(error.args[1])]
+        raise FileFormatError(
+            "is part of a cycle: it needs, directly or not, its own output", layer=node_name(stuck), kind=stuck.op_type
+        ) from error
+    ready = [*sorter.get_ready()]
     heapq.heapify(ready)
     order: list[int] = []
     while ready:
-        index = heapq.heappop(ready)
-        order.append(index)
-        for other in feeds[index]:
-            waits[other].discard(index)
-            if not waits[other]:
-                heapq.heappush(ready, other)
-    if len(order) < len(needed):
-        stuck = graph.node[min(needed - set(order))]
-        raise FileFormatError(
-            "is part of a cycle: it needs, directly or not, its own output", layer=node_name(stuck), kind=stuck.op_type
-        )
+        order.append(heapq.heappop(ready))
+        sorter.done(order[-1])
+        for index in sorter.get_ready():
+            heapq.heappush(ready, index)
     return order
