@@ -15,7 +15,8 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.files.store import StrPath
 from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmRuntimeError
-from bmcompiler.runtime.simulator.bm1880.plan import Plan, compile_plan
+from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
+from bmcompiler.runtime.simulator.plan import Plan
 
 ReadBuffer = bytes | bytearray | memoryview | Array
 WriteBuffer = bytearray | memoryview | Array

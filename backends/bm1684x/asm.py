@@ -18,6 +18,7 @@ from bmcompiler.backends.bm1684x.isa import (
     GDMA_FORMATS,
     GDMA_SYS,
     GENERAL_SHORT,
+    ID_FIELDS,
     INDEXED,
     LAR,
     LIN,
@@ -39,11 +40,11 @@ from bmcompiler.backends.bm1684x.isa import (
     VC,
 )
 from bmcompiler.backends.bm1684x.stream import split
-from bmcompiler.bmodel.bm168x import CommandGroup
+from bmcompiler.bmodel.bm168x_listing import Assembler, StreamText
 from bmcompiler.errors import FileFormatError
-from bmcompiler.instructions.assembly import GROUP, Syntax, assembled_groups, assignments, find_syntax
+from bmcompiler.instructions.assembly import Syntax, assignments, find_syntax, packed
 from bmcompiler.instructions.isa import Fields, Format
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import Engine, queue_of
 
 _PAD = {Engine.TIU: "tiu.pad", Engine.GDMA: "gdma.pad"}
 _TIU_KEYS = ("cmd_short", "tsk_typ", "tsk_eu_typ")
@@ -133,52 +134,30 @@ _SYNTAX: dict[Engine, dict[Format, Syntax]] = {
 _ALL = [syntax for table in _SYNTAX.values() for syntax in table.values()]
 
 
-def line_of(engine: Engine, layout: Format, fields: Fields) -> str:
-    """A decoded command as text, without its number."""
-    return _SYNTAX[engine][layout].line(fields)
-
-
 def mnemonic(engine: Engine, layout: Format, fields: Fields) -> str:
-    """The first word of `line_of`."""
+    """The first word of a decoded command as text."""
     return _SYNTAX[engine][layout].kind(fields)
 
 
-def padding_line(engine: Engine, padding: int) -> str:
-    """The line of so many zero bytes behind a stream; "" for none."""
-    return f"{_PAD[engine]} bytes={padding}" if padding else ""
-
-
-def disassemble(groups: Sequence[CommandGroup]) -> str:
-    """Command groups as text. Raises EncodingError for bytes that are no commands."""
-    lines = []
-    for group in groups:
-        lines.append(GROUP)
-        for engine, data in zip(Engine, group):
-            stream = split(engine, data)
-            rows = zip(stream.formats, stream.fields())
-            lines += [f"{index}: {line_of(engine, layout, fields)}" for index, (layout, fields) in enumerate(rows)]
-            lines += filter(None, [padding_line(engine, stream.padding)])
-    return "".join(f"{line}\n" for line in lines)
-
-
-def assemble(text: str) -> list[CommandGroup]:
-    """The command groups of a text written by `disassemble` or by hand; without a `group` line they are one group.
-
-    Raises:
-        FileFormatError: a line that cannot be read; names the line.
-        EncodingError: a value that does not fit its field; names the line.
-    """
-    return [CommandGroup(group[Engine.TIU], group[Engine.GDMA]) for group in assembled_groups(text, _assembled, GROUP)]
+def _text(engine: Engine, data: bytes) -> StreamText:
+    stream = split(engine, data)
+    commands = stream.fields()
+    lines = (_SYNTAX[engine][layout].line(fields) for layout, fields in zip(stream.formats, commands))
+    padding = f"{_PAD[engine]} bytes={stream.padding}" if stream.padding else ""
+    return StreamText(list(zip(queue_of(ID_FIELDS[engine], commands), lines)), padding)
 
 
 def _assembled(words: list[str]) -> tuple[Engine, bytes]:
-    values, _ = assignments(words[1:])
     for engine, pad in _PAD.items():
         if words[0] == pad:
+            values, _ = assignments(words[1:])
             count = values.get("bytes", -1)
             if len(values) != 1 or not 0 <= count < 1 << 20:
                 raise FileFormatError(f"'{pad}' needs bytes=0 to 2^20")
             return engine, bytes(count)
     syntax = find_syntax(_ALL, words[0])
-    engine = Engine.TIU if syntax.layout in _SYNTAX[Engine.TIU] else Engine.GDMA
-    return engine, syntax.layout.pack(syntax.fields(words[0], values))
+    return Engine.TIU if syntax.layout in _SYNTAX[Engine.TIU] else Engine.GDMA, packed(syntax, words)
+
+
+_ASSEMBLER = Assembler(_text, _assembled)
+assemble, disassemble, listing = _ASSEMBLER.assemble, _ASSEMBLER.disassemble, _ASSEMBLER.listing

@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684x.codes import Move, System, Task
 from bmcompiler.backends.bm1684x.isa import FORMAT_OF
 from bmcompiler.bmodel.model import Buffer
 from bmcompiler.errors import EncodingError
-from bmcompiler.instructions.isa import Columns, Fields, Format
+from bmcompiler.instructions.isa import Columns, Fields, Format, rows_of
 from bmcompiler.instructions.order import Engine
 from bmcompiler.numeric.arrays import Ints
 
@@ -58,9 +58,8 @@ class Stream:
         """The fields of every command."""
         result: list[Fields] = [{}] * len(self)
         for numbers, _, columns in self.columns():
-            values = zip(*(column.tolist() for column in columns.values()))
-            for number, row in zip(numbers.tolist(), values):
-                result[number] = dict(zip(columns, row))
+            for number, row in zip(numbers.tolist(), rows_of(columns)):
+                result[number] = row
         return result
 
 

@@ -43,7 +43,7 @@ class Bm1684xTarget(Bm168xTarget["Build"]):
         return partial(Build, cycles_of(self.machine).table)
 
     def disassemble(self, model: Any, net: int | None = None) -> str:
-        from bmcompiler.backends.bm1684x.listing import listing
+        from bmcompiler.backends.bm1684x.asm import listing
 
         return listing(model, net)
 

@@ -5,8 +5,8 @@ An assembler reads a listing back: its groups are those of all stages, one after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import NamedTuple
 
@@ -23,8 +23,11 @@ from bmcompiler.bmodel.bm168x import (
 from bmcompiler.bmodel.layers import LayerSpan, decode_layers, span_of
 from bmcompiler.codegen.cpu_segment import decode_segment
 from bmcompiler.errors import BMError, FileFormatError
-from bmcompiler.instructions.assembly import GROUP
+from bmcompiler.instructions.assembly import at_line, source_lines
 from bmcompiler.instructions.order import Engine, Ids, runnable
+
+GROUP = "group"
+"""The line before each group of commands."""
 
 
 class StreamText(NamedTuple):
@@ -38,19 +41,61 @@ StreamWriter = Callable[[Engine, bytes], StreamText]
 """Writes the commands of a stream. Raises FileFormatError or EncodingError for bytes that are none."""
 
 
-def model_listing(model: Bm168xModel, write: StreamWriter, net: int | None = None) -> str:
-    """All programs of a model as text, or program number `net` alone.
+@dataclass(frozen=True)
+class Assembler:
+    """Commands of a chip as text and back.
 
-    Args:
-        write: how the chip's commands are written.
-
-    Raises:
-        UsageError: there is no such program.
-        FileFormatError: commands or a list of layers that cannot be decoded.
+    Attributes:
+        write: how its commands are written.
+        read: engine and bytes of the words of a line. Raises FileFormatError, EncodingError.
     """
-    chosen = model if net is None else model.select(net)
-    stages = enumerate(chosen.all_stages())
-    lines = (line for number, (owner, stage) in stages for line in _stage(chosen.chip, number, owner, stage, write))
+
+    write: StreamWriter
+    read: Callable[[list[str]], tuple[Engine, bytes]]
+
+    def listing(self, model: Bm168xModel, net: int | None = None) -> str:
+        """All programs of a model as text, or program number `net` alone.
+
+        Raises:
+            UsageError: there is no such program.
+            FileFormatError: commands or a list of layers that cannot be decoded.
+        """
+        chosen = model if net is None else model.select(net)
+        stages = enumerate(chosen.all_stages())
+        return _text(
+            line for number, (owner, stage) in stages for line in _stage(chosen.chip, number, owner, stage, self.write)
+        )
+
+    def disassemble(self, groups: Sequence[CommandGroup]) -> str:
+        """Command groups as text. Raises FileFormatError, EncodingError for bytes that are not whole commands."""
+        lines: list[str] = []
+        for group in groups:
+            lines.append(GROUP)
+            for engine in Engine:
+                found = self.write(engine, group[engine])
+                lines += (f"{index}: {line}" for index, (_, line) in enumerate(found.commands))
+                lines += filter(None, [found.tail])
+        return _text(lines)
+
+    def assemble(self, text: str) -> list[CommandGroup]:
+        """The groups of a text written by `disassemble` or by hand; without a `group` line they are one group.
+
+        Raises:
+            FileFormatError: a line that cannot be read; names the line.
+            EncodingError: a value that does not fit its field; names the line.
+        """
+        groups: list[dict[Engine, list[bytes]]] = []
+        for number, words in source_lines(text):
+            if words == [GROUP] or not groups:
+                groups.append({engine: [] for engine in Engine})
+            if words != [GROUP]:
+                with at_line(number):
+                    engine, data = self.read(words)
+                    groups[-1][engine].append(data)
+        return [CommandGroup(*(b"".join(group[engine]) for engine in Engine)) for group in groups]
+
+
+def _text(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 

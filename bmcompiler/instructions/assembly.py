@@ -6,7 +6,7 @@ The index before a command (`12:`) and everything after `#` say nothing when tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -15,10 +15,6 @@ from typing import Any
 
 from bmcompiler.errors import BMError, EncodingError, FileFormatError
 from bmcompiler.instructions.isa import Columns, Fields, Format
-from bmcompiler.instructions.order import Engine
-
-GROUP = "group"
-"""The line before each group of commands."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +126,13 @@ def assembled(syntaxes: Iterable[Syntax], text: str) -> Iterator[bytes]:
     known = tuple(syntaxes)
     for number, words in source_lines(text):
         with at_line(number):
-            syntax = find_syntax(known, words[0])
-            numbers, _ = assignments(words[1:])
-            yield syntax.layout.pack(syntax.fields(words[0], numbers))
+            yield packed(find_syntax(known, words[0]), words)
+
+
+def packed(syntax: Syntax, words: Sequence[str]) -> bytes:
+    """A command as a line's words have it. Raises FileFormatError, EncodingError."""
+    numbers, _ = assignments(words[1:])
+    return syntax.layout.pack(syntax.fields(words[0], numbers))
 
 
 def source_lines(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -154,29 +154,6 @@ def at_line(number: int) -> Iterator[None]:
         raise EncodingError(f"line {number}: {error.reason}") from error
     except BMError as error:
         raise FileFormatError(f"line {number}: {error.reason}") from error
-
-
-def assembled_groups(
-    text: str, command: Callable[[list[str]], tuple[Engine, bytes]], mark: str
-) -> list[dict[Engine, bytes]]:
-    """The streams of both engines, per group of commands; a line `mark` begins a group, without one there is one group.
-
-    Args:
-        command: the engine and the bytes of a line's words.
-
-    Raises:
-        FileFormatError: a line that cannot be read; names the line.
-        EncodingError: a value that does not fit its field; names the line.
-    """
-    groups: list[dict[Engine, list[bytes]]] = []
-    for number, words in source_lines(text):
-        if words == [mark] or not groups:
-            groups.append({engine: [] for engine in Engine})
-        if words != [mark]:
-            with at_line(number):
-                engine, data = command(words)
-                groups[-1][engine].append(data)
-    return [{engine: b"".join(parts) for engine, parts in group.items()} for group in groups]
 
 
 def assignments(

@@ -169,6 +169,11 @@ class Format:
         )
 
 
+def rows_of(columns: Columns) -> Iterator[Fields]:
+    """The fields of each command, of what `Format.decode` gives of all."""
+    return (dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values())))
+
+
 def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[Ints, dict[int, Columns]]:
     """A stream of commands of two formats of one size that are told apart by their first bit.
 
@@ -184,12 +189,11 @@ def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[Ints, dict[i
     return kind, {number: layout.decode(rows[kind == number]) for number, layout in formats.items()}
 
 
-def stream_commands(data: Any, formats: Mapping[int, Format]) -> Iterator[tuple[int, dict[str, int]]]:
+def stream_commands(data: Any, formats: Mapping[int, Format]) -> Iterator[tuple[int, Fields]]:
     """(number of the format, fields) of each command of such a stream, in order. Raises EncodingError as above."""
     kind, columns = split_stream(data, formats)
-    rows = {number: zip(*(column.tolist() for column in found.values())) for number, found in columns.items()}
-    for number in kind.tolist():
-        yield number, dict(zip(columns[number], next(rows[number])))
+    rows = {number: rows_of(found) for number, found in columns.items()}
+    return ((number, next(rows[number])) for number in kind.tolist())
 
 
 def _check_layout(name: str, bits: int, fields: tuple[Field, ...]) -> None:

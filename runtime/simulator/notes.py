@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +14,9 @@ from bmcompiler.runtime.simulator.races import Accesses
 
 LOCAL_SPACE = "bytes {lo} to {hi} of lanes {row_lo} to {row_hi}"
 """How messages name bytes of local memory."""
+ON_CHIP = 1
+"""Number of the memory besides local memory in which both engines meet."""
+_WRITTEN = ("res0", "res1", "dst")
 
 
 class Note(NamedTuple):
@@ -50,6 +55,13 @@ class Notes:
         else:
             self.found[-1] = joined
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is noted inside is read, whatever the operand is called."""
+        start = len(self.found)
+        yield
+        self.found[start:] = [note._replace(write=False) for note in self.found[start:]]
+
     def accesses(self, lanes: int, lane_size: int, spaces: tuple[str, ...]) -> Accesses:
         """All of it; at most one memory besides local memory, see `Boxes`."""
         found = Boxes(lanes, lane_size, spaces)
@@ -85,4 +97,50 @@ class Anywhere(GlobalMemory):
     """Global memory in which every tensor has a place, for chips whose engines do not meet there."""
 
     def tensor(self, address: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
-        return Tensor(shape, dtype, [(slice(0, shape[1]), np.broadcast_to(np.zeros((), dtype), shape))])
+        return Tensor(shape, dtype, [(slice(0, shape[1]), np.ndarray(shape, dtype, bytearray(8), 0, (0, 0, 0, 0)))])
+
+
+class NotedOutside(Anywhere):
+    """The on-chip memory behind a window of addresses takes notes, if there is one; other tensors may be anywhere."""
+
+    def __init__(self, notes: Notes, window: int = 0, size: int = 0) -> None:
+        super().__init__()
+        self.notes, self._window, self._size = notes, window, size
+
+    def tensor(self, address: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
+        offset = address - self._window
+        if 0 <= offset < self._size:
+            self.notes.add(ON_CHIP, (0, offset), shape, strides, dtype.itemsize)
+            return GlobalMemory.tensor(self, address, shape, strides, dtype)
+        return super().tensor(address, shape, strides, dtype)
+
+    def row(self, name: str, offset: int, count: int, item: int) -> None:
+        """Note that operand `name` is `count` elements side by side in the on-chip memory."""
+        self.operand(name)
+        self.notes.add(ON_CHIP, (0, offset), (1, 1, 1, count), (0, 0, 0, item), item)
+
+    def operand(self, name: str) -> None:
+        """Operand `name` comes next. What is accumulated to is read, too, but a write meets everything a read does."""
+        self.notes.write = name in _WRITTEN
+
+    def accesses(self, lanes: int, lane_size: int, name: str) -> Accesses:
+        """All that was noted; `name` is how messages call the on-chip memory."""
+        return self.notes.accesses(lanes, lane_size, (LOCAL_SPACE, f"bytes {{lo}} to {{hi}} of {name}"))
+
+
+def noted(memory: GlobalMemory) -> NotedOutside:
+    """The global memory of a chip that takes notes."""
+    assert isinstance(memory, NotedOutside), "only memories that take notes are bound here"
+    return memory
+
+
+class NamedTensors:
+    """Mixed into what makes tensors of a command's fields: it tells the memory that takes notes which one comes."""
+
+    memories: Any
+
+    def tensor(self, *operand: Any, **facts: Any) -> Tensor:
+        """As the class makes it that this is mixed into; the first argument is the operand's name."""
+        noted(self.memories.globals).operand(operand[0])
+        made: Tensor = super().tensor(*operand, **facts)  # type: ignore[misc]
+        return made

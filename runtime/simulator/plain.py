@@ -14,7 +14,7 @@ from bmcompiler.bmodel.plain import PlainModel
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import EncodingError, SimulatorError, UnsupportedError
 from bmcompiler.instructions.assembly import Syntax
-from bmcompiler.instructions.isa import Columns, Fields, Format, split_stream, stream_commands
+from bmcompiler.instructions.isa import Columns, Fields, Format, rows_of, split_stream, stream_commands
 from bmcompiler.numeric.arrays import Ints
 from bmcompiler.runtime.simulator.analysis import Profile, ProgramAnalysis, layers_of
 from bmcompiler.runtime.simulator.memories import NotingMemories, StepMaker
@@ -97,9 +97,7 @@ class PlainAnalysis(ProgramAnalysis):
     def rows(self) -> Iterator[tuple[int, int, Fields]]:
         """(record, engine, fields) of every command, in order per engine."""
         for number, columns in self.fields.items():
-            values = zip(*(column.tolist() for column in columns.values()))
-            for record, row in zip(self.at[number].tolist(), values):
-                yield record, number, dict(zip(columns, row))
+            yield from ((record, number, row) for record, row in zip(self.at[number].tolist(), rows_of(columns)))
 
     @cached_property
     def names(self) -> list[str]:

@@ -1,8 +1,9 @@
-"""Decoded command groups as a plan of steps that runs many times; for chips with two queues of commands."""
+"""Decoded commands as a plan of steps that runs many times; groups of them for chips with two queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -15,17 +16,37 @@ Step = Callable[[], None]
 """What one command does, bound to the memories of a chip."""
 
 
-class Plan:
-    """An executable program, bound to the memories of one chip."""
+MakerT = TypeVar("MakerT")
 
-    def __init__(self, steps: list[Step], places: list[Place]) -> None:
+
+def known(makers: Mapping[int, MakerT], code: int, what: str) -> MakerT:
+    """What makes the steps of commands with `code`. Raises SimulatorError where that is not known; names `what`."""
+    if code not in makers:
+        raise SimulatorError(f"what {what} does is not known")
+    return makers[code]
+
+
+class Placed(Protocol):
+    """Where a command is."""
+
+    def error(self, reason: str) -> SimulatorError:
+        """An error that names the command."""
+
+
+class Plan:
+    """An executable program, bound to the memories of one chip.
+
+    Plans of different chips may run on different threads at the same time.
+    """
+
+    def __init__(self, steps: list[Step], places: Sequence[Placed]) -> None:
         self._steps, self._places = steps, places
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def run(self) -> None:
-        """Execute all commands in an order that the waits allow.
+        """Execute all commands, in the order of the steps: one that the waits allow.
 
         Raises:
             SimulatorError: data that a command cannot work on; names the command.

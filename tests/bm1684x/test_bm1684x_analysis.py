@@ -13,9 +13,8 @@ from click.testing import CliRunner
 from cycle_nets import FLOATS
 from lane_nets import Net
 
-from bmcompiler.backends.bm1684x.asm import assemble
+from bmcompiler.backends.bm1684x.asm import assemble, listing
 from bmcompiler.backends.bm1684x.isa import FORMATS, GDMA_SYS, SYS
-from bmcompiler.backends.bm1684x.listing import listing
 from bmcompiler.backends.bm1684x.stream import ended, split
 from bmcompiler.bmodel.bm168x import CommandGroup, TpuSubnet
 from bmcompiler.bmodel.bm168x_streams import count

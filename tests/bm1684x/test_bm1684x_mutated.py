@@ -12,10 +12,10 @@ import pytest
 from bm1684x_golden import PROGRAMS, all_cases, model, streams
 
 from bmcompiler.backends.bm1684x import isa
+from bmcompiler.backends.bm1684x.asm import listing
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Function, Move, Precision, Task
 from bmcompiler.backends.bm1684x.instructions import transfers
-from bmcompiler.backends.bm1684x.listing import listing
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.instructions.isa import Format

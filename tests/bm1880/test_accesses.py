@@ -13,15 +13,14 @@ from chip_nets import Net, local_memory
 
 from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.cmdbuf import records
-from bmcompiler.backends.bm1880.isa import FLAG_NEURON, HEADER_SIZE, Engine
+from bmcompiler.backends.bm1880.isa import HEADER_SIZE, Engine
 from bmcompiler.backends.bm1880.target import TARGET
 from bmcompiler.bmodel.bm1880 import Bm1880Model
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1880 import GlobalMemory, LocalMemory, Memories, compile_plan
-from bmcompiler.runtime.simulator.bm1880.analysis import analyze
+from bmcompiler.runtime.simulator.bm1880.analysis import Bm1880Analysis, analyze
 from bmcompiler.runtime.simulator.bm1880.decoded import decode
 from bmcompiler.runtime.simulator.bm1880.memory import Shape, Tensor
-from bmcompiler.runtime.simulator.bm1880.races import accesses
 from bmcompiler.runtime.simulator.races import Accesses
 
 CASES = [row["case"] for row in json.loads((Path(__file__).parents[1] / "data/bm1880_golden.json").read_text())]
@@ -53,21 +52,9 @@ class RecordingLocal(LocalMemory):
         return super().tensor(lane, offset, shape, strides, *args, **kw)  # type: ignore[arg-type]
 
 
-class RecordingGlobal(GlobalMemory):
-    """The same for global memory."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[int] = set()
-
-    def tensor(self, address: int, shape: Shape, strides: Shape) -> Tensor:
-        self.seen |= box(address, shape, strides)
-        return super().tensor(address, shape, strides)
-
-
-def claimed(table: Accesses, record: int, *, local: bool, write: bool | None = None) -> set[int]:
-    """Addresses the race check knows of for one record."""
-    rows = np.flatnonzero((table.command == record) & ((table.space == 0) == local))
+def claimed(table: Accesses, record: int, *, write: bool | None = None) -> set[int]:
+    """Addresses in local memory that the race check knows of for one record."""
+    rows = np.flatnonzero(table.command == record)
     kept = [row for row in rows.tolist() if write is None or table.write[row] == write]
     parts = [box(int(table.start[row]), table.dims[row].tolist(), table.strides[row].tolist()) for row in kept]
     return set().union(*parts)
@@ -75,30 +62,25 @@ def claimed(table: Accesses, record: int, *, local: bool, write: bool | None = N
 
 def check_program(cmdbuf: bytes) -> int:
     """Compare every TPU and GDMA record of a program; returns how many there were."""
-    table = accesses(decode(cmdbuf))
-    local, remote = RecordingLocal(), RecordingGlobal()
+    table = Bm1880Analysis("net", decode(cmdbuf), []).accesses()
+    local, remote = RecordingLocal(), GlobalMemory()
     rng = np.random.default_rng(0)
     memory = rng.integers(0, 256, GLOBAL_SIZE, np.uint8)
     remote.map(0, memory)
     local.bytes[...] = rng.integers(0, 256, local.bytes.shape, np.uint8)
     index = records(cmdbuf)
     checked = 0
-    for record, (engine, flags) in enumerate(zip(index.engine.tolist(), index.flags.tolist())):
+    for record, engine in enumerate(index.engine.tolist()):
         if engine == Engine.CPU:
             continue
-        local.seen, remote.seen = set(), set()
+        local.seen = set()
         at = int(index.offset[record])
         part = cmdbuf[at - HEADER_SIZE : at + int(index.length[record])]
         before = local.bytes.copy()
         compile_plan(part, Memories(remote, local), NEURONS, WEIGHTS).run()
-        matrix = engine == Engine.GDMA and bool(part[HEADER_SIZE + 5] & 1)
-        mine = claimed(table, record, local=True)
-        # of a matrix' last chunk the simulator leaves the padding alone, of which the chip's document says nothing
-        assert local.seen <= mine if matrix else local.seen == mine
-        base = (NEURONS if flags & FLAG_NEURON else WEIGHTS) if flags else 0
-        assert remote.seen == {base + address for address in claimed(table, record, local=False)}
+        assert local.seen == claimed(table, record)
         changed = np.flatnonzero((local.bytes != before).reshape(-1)).tolist()
-        assert set(changed) <= claimed(table, record, local=True, write=True)
+        assert set(changed) <= claimed(table, record, write=True)
         checked += 1
     return checked
 

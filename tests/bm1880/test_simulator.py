@@ -340,7 +340,7 @@ def changed(engine: Engine, index: int, **fields: int) -> bytes:
 @pytest.mark.parametrize(
     ("engine", "fields", "message"),
     [
-        (Engine.TPU, {"tsk_typ": 9}, r"command 1 \(TPU\): task type 9"),
+        (Engine.TPU, {"tsk_typ": 9}, r"command 1 \(TPU\): what task 9 does"),
         (Engine.TPU, {"tsk_eu_typ": 99}, r"command 1 \(TPU\): tensor operation 99"),
         (Engine.TPU, {"res0_w": 0}, r"command 1 \(TPU\)"),
         (Engine.TPU, {"res0_addr": 0xFFFFFF}, r"command 1 \(TPU\): res0 address .* beyond the last lane"),

@@ -26,9 +26,8 @@ from bmcompiler.backends.bm1880.bmkernel import (
 )
 from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
 from bmcompiler.bmodel.layers import LayerSpan
-from bmcompiler.runtime.simulator.bm168x.noted import ON_CHIP, NotedOutside
 from bmcompiler.runtime.simulator.bm1880.analysis import analyze
-from bmcompiler.runtime.simulator.notes import Notes
+from bmcompiler.runtime.simulator.notes import ON_CHIP, NotedOutside, Notes
 from bmcompiler.runtime.simulator.races import Accesses, conflicts, finished_before
 from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList
 

@@ -9,7 +9,6 @@ local memory and in L2; global memory is GDMA's alone, which runs its commands i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,13 +20,13 @@ from bmcompiler.bmodel.bm168x import Bm168xStage
 from bmcompiler.numeric.arrays import Floats
 from bmcompiler.runtime.simulator.bm168x.analysis import ChipAnalyzer
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, decode_stage
-from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
+from bmcompiler.runtime.simulator.bm168x.noted import OnChip, stage_accesses
 from bmcompiler.runtime.simulator.bm1684.cost import costs
 from bmcompiler.runtime.simulator.bm1684.gdma import Transfer, gdma_step
 from bmcompiler.runtime.simulator.bm1684.memory import Memories
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.plan import COMMANDS, tiu_step
-from bmcompiler.runtime.simulator.memory import Shape, Tensor
+from bmcompiler.runtime.simulator.notes import NamedTensors, noted
 from bmcompiler.runtime.simulator.races import Accesses
 
 
@@ -39,16 +38,10 @@ class _Chip(Memories):
         return super().table(offset, entries)
 
 
-class _NotedOperands(Operands):
-    def tensor(self, name: str, shape: Shape, strides: Shape, dtype: np.dtype[Any], at: int = 0) -> Tensor:
-        noted(self.memories.globals).operand(name)
-        return super().tensor(name, shape, strides, dtype, at)
+class _NotedOperands(NamedTensors, Operands): ...
 
 
-class _NotedTransfer(Transfer):
-    def tensor(self, side: str, shape: Shape, strides: Shape | None = None, skip: int = 0) -> Tensor:
-        noted(self.memories.globals).operand(side)
-        return super().tensor(side, shape, strides, skip)
+class _NotedTransfer(NamedTensors, Transfer): ...
 
 
 _COMMANDS = replace(

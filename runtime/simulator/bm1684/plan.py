@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS, Engine, Task
+from bmcompiler.backends.bm1684.isa import FORMATS, ID_FIELDS, Task
 from bmcompiler.errors import SimulatorError
-from bmcompiler.instructions.isa import Fields
+from bmcompiler.instructions.isa import rows_of
 from bmcompiler.runtime.simulator.bm168x.commands import CommandSet
 from bmcompiler.runtime.simulator.bm1684.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1684.functions import compare_step, linear_step, lut_step, scalar_step, sfu_step
@@ -17,7 +17,7 @@ from bmcompiler.runtime.simulator.bm1684.matrix import matrix_step, vector_step
 from bmcompiler.runtime.simulator.bm1684.memory import Memories
 from bmcompiler.runtime.simulator.bm1684.operands import Operands
 from bmcompiler.runtime.simulator.bm1684.windows import convolution_step, window_step
-from bmcompiler.runtime.simulator.plan import Step
+from bmcompiler.runtime.simulator.plan import Step, known
 
 _TASKS: dict[int, Callable[[Operands], Step]] = {
     Task.CONV: convolution_step,
@@ -33,25 +33,16 @@ _TASKS: dict[int, Callable[[Operands], Step]] = {
 }
 
 
-def _rows(engine: Engine, data: bytes) -> list[Fields]:
-    columns = FORMATS[engine].decode(np.frombuffer(data, np.uint8))
-    rows = zip(*(column.tolist() for column in columns.values()))
-    return [dict(zip(columns, row)) for row in rows]
-
-
 def tiu_step(ops: Operands) -> Step:
     """Step of one TIU command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
     if not ops.fields["cmd_en"]:
         raise SimulatorError("the command is not enabled")
-    maker = _TASKS.get(ops.fields["tsk_typ"])
-    if maker is None:
-        raise SimulatorError(f"what task {ops.fields['tsk_typ']} does is not known")
-    return maker(ops)
+    return known(_TASKS, task := ops.fields["tsk_typ"], f"task {task}")(ops)
 
 
 COMMANDS: CommandSet[Memories] = CommandSet(
     ID_FIELDS,
-    _rows,
+    lambda engine, data: [*rows_of(FORMATS[engine].decode(np.frombuffer(data, np.uint8)))],
     lambda memories, fields, fast: tiu_step(Operands(memories, fields, fast)),
     lambda memories, fields, moved: gdma_step(Transfer(memories, fields, moved)),
 )

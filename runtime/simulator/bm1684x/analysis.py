@@ -24,32 +24,25 @@ from bmcompiler.instructions.order import Engine
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.simulator.bm168x.analysis import ChipAnalyzer
 from bmcompiler.runtime.simulator.bm168x.decoded import DecodedStage, decode_stage
-from bmcompiler.runtime.simulator.bm168x.noted import OnChip, noted, stage_accesses
+from bmcompiler.runtime.simulator.bm168x.noted import OnChip, stage_accesses
 from bmcompiler.runtime.simulator.bm1684x.cost import costs
 from bmcompiler.runtime.simulator.bm1684x.gdma import gdma_step
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
 from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands
 from bmcompiler.runtime.simulator.bm1684x.plan import COMMANDS, tiu_step
-from bmcompiler.runtime.simulator.memory import Tensor
+from bmcompiler.runtime.simulator.notes import NamedTensors, noted
 from bmcompiler.runtime.simulator.races import Accesses
 
 
-class _NotedOperands(Operands):
-    def tensor(self, name: str, *args: Any, **kwargs: Any) -> Tensor:
-        noted(self.memories.globals).operand(name)
-        return super().tensor(name, *args, **kwargs)
-
+class _NotedOperands(NamedTensors, Operands):
     def static(self, name: str, count: int, dtype: np.dtype[Any]) -> Array:
         offset = self.fields[f"{name}_addr"] - CHIP.static_window
         noted(self.memories.globals).row(name, offset, count, dtype.itemsize)
         return super().static(name, count, dtype)
 
 
-class _NotedTransfer(Transfer):
-    def tensor(self, side: str, *args: Any, **kwargs: Any) -> Tensor:
-        noted(self.memories.globals).operand(side)
-        return super().tensor(side, *args, **kwargs)
+class _NotedTransfer(NamedTensors, Transfer): ...
 
 
 _COMMANDS = replace(

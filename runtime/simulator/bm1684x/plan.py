@@ -11,7 +11,7 @@ from bmcompiler.runtime.simulator.bm1684x import cube, gdma, vector
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
 from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, StepMaker
-from bmcompiler.runtime.simulator.plan import Step
+from bmcompiler.runtime.simulator.plan import Step, known
 
 _SILENT = (System.NOP, System.END)
 
@@ -28,10 +28,7 @@ _TASKS: dict[int, StepMaker] = {**cube.STEPS, **vector.STEPS, Task.SYSTEM: _syst
 
 def tiu_step(ops: Operands) -> Step:
     """Step of one TIU command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
-    maker = _TASKS.get(ops.fields["tsk_typ"])
-    if maker is None:
-        raise SimulatorError(f"what task {ops.fields['tsk_typ']} does is not known")
-    return maker(ops)
+    return known(_TASKS, task := ops.fields["tsk_typ"], f"task {task}")(ops)
 
 
 COMMANDS: CommandSet[Memories] = CommandSet(

@@ -9,7 +9,7 @@ from typing import Any
 
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage
 from bmcompiler.bmodel.bm168x_listing import Spans, stage_spans
-from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.errors import UnsupportedError
 from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.analysis import Costs, ProgramAnalysis, layers_of
 from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
@@ -25,10 +25,8 @@ def stage_of(model: object, chip: str, program: int) -> tuple[Bm168xNet, Bm168xS
     """
     if not isinstance(model, Bm168xModel) or model.target != chip:
         raise UnsupportedError(f"this timing model knows {chip} programs only")
-    stages = model.all_stages()
-    if not 0 <= program < len(stages):
-        raise UsageError(f"there is no program {program}", remedy=f"the file has 0 to {len(stages) - 1}")
-    return stages[program]
+    (found,) = model.select(program).all_stages()
+    return found
 
 
 @dataclass(frozen=True)

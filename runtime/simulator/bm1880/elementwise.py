@@ -52,7 +52,7 @@ def _product_dtype(ops: Operands) -> type[np.int16 | np.int32 | np.int64]:
 
 def _multiply_add(ops: Operands) -> Step:
     a, b, write, requantize = ops.reader("opd0"), ops.reader("opd1"), ops.result().write, ops.requantizer()
-    old = ops.wide("res0")
+    old = ops.old()
     bits = ops.fields["opt_left_shift"]
     if bits < 15 and not (ops.is_wide("opd0") or ops.is_wide("opd1")):  # the sum fits 32 bits: no wrap to model
 

@@ -30,7 +30,7 @@ def matrix_mac_step(ops: Operands) -> Step:
     left = ops.tensor("opd0")
     right = ops.tensor("opd1", (depth, chunks, 1, out_w))
     out, bias, requantize = ops.result(), ops.bias((1, chunks, 1, out_w)), ops.requantizer()
-    accumulate = ops.add_old(ops.wide("res0")) if f["opt_res_add"] else None
+    accumulate = ops.add_old(ops.old()) if f["opt_res_add"] else None
 
     def run() -> None:
         a = left.read().reshape(rows, -1)[:, :depth]

@@ -40,6 +40,6 @@ class LocalMemory(LaneMemory):
 class Memories:
     """One chip: its local and global memory."""
 
-    def __init__(self, global_memory: GlobalMemory | None = None, local: LocalMemory | None = None) -> None:
+    def __init__(self, global_memory: GlobalMemory | None = None, local: LaneMemory | None = None) -> None:
         self.local = local or LocalMemory()
         self.globals = global_memory or GlobalMemory()

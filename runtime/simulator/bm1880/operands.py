@@ -93,11 +93,9 @@ class Operands:
         strides = self.strides(name, shape)
         explicit = self.fields[f"short_{name}_str"] == StrideCode.EXPLICIT
         distance = self.fields[f"{name}_b_str"] if explicit else shape[0] * strides[0]
+        low = self.tensor(name, shape, strides, UNSIGNED)
         lane, offset = self.place(name)
-        local = self.memories.local
-        low = local.tensor(lane, offset, shape, strides, UNSIGNED)
-        high = local.tensor(lane, offset + distance, shape, strides, self.dtype(name))
-        return WideTensor(low, high)
+        return WideTensor(low, self.memories.local.tensor(lane, offset + distance, shape, strides, self.dtype(name)))
 
     def constant(self, name: str) -> int | None:
         """Value of an immediate operand: the low 8 or 16 bits of the address field; None for a tensor."""
@@ -148,6 +146,10 @@ class Operands:
     def result(self, shape: Shape | None = None) -> Tensor | WideTensor:
         """Where the result goes."""
         return self.wide("res0", shape) if self.is_wide("res0") else self.tensor("res0", shape)
+
+    def old(self) -> WideTensor:
+        """The result as it was before, where it is added to."""
+        return self.wide("res0")
 
     def add_old(self, old: WideTensor) -> Callable[[IntArray], IntArray]:
         """sums + (old << left shift) in 32-bit two's complement (bm1880.md 8.1).

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from bmcompiler.backends.bm1880.cmdbuf import Records, records
+from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import CPU_NAME_BYTES, FORMATS, CpuOperation, Engine, Task
 from bmcompiler.errors import BMError, FileFormatError, SimulatorError
-from bmcompiler.instructions.isa import Fields
-from bmcompiler.numeric.blas import one_blas_thread
+from bmcompiler.instructions.isa import rows_of
 from bmcompiler.runtime.cpu_functions import CpuMemory, bind_cpu_function, cpu_function
 from bmcompiler.runtime.simulator.bm1880.elementwise import tensor_step
 from bmcompiler.runtime.simulator.bm1880.gdma import Transfer, gdma_step
@@ -17,7 +17,7 @@ from bmcompiler.runtime.simulator.bm1880.matrix import matrix_fold_step, matrix_
 from bmcompiler.runtime.simulator.bm1880.memory import Memories
 from bmcompiler.runtime.simulator.bm1880.operands import Operands
 from bmcompiler.runtime.simulator.bm1880.windows import convolution_step, window_step
-from bmcompiler.runtime.simulator.plan import Step
+from bmcompiler.runtime.simulator.plan import Plan, Step, known
 
 _TASKS: dict[int, Callable[[Operands], Step]] = {
     Task.CONV: convolution_step,
@@ -30,38 +30,23 @@ _PARAM_SIZE_BYTES = slice(44, 48)
 _PARAM_START = 48
 
 
-class Plan:
-    """An executable command buffer, bound to the memories of one chip.
+class Record(NamedTuple):
+    """Where a command is: its number in the buffer, and its engine."""
 
-    Plans of different chips may run on different threads at the same time.
-    """
+    number: int
+    engine: int
 
-    def __init__(self, steps: list[Step], engines: list[int]) -> None:
-        self._steps, self._engines = steps, engines
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def run(self) -> None:
-        """Execute all commands in buffer order, always a legal schedule (bm1880.md 6).
-
-        Raises:
-            SimulatorError: data that a command cannot work on, or a host function that fails; names the command.
-        """
-        done = 0
-        try:
-            with one_blas_thread:
-                for step in self._steps:
-                    step()
-                    done += 1
-        except SimulatorError as error:
-            raise _at(done, self._engines[done], error.reason) from error
+    def error(self, reason: str) -> SimulatorError:
+        """An error that names the command."""
+        return SimulatorError(f"command {self.number} ({Engine(self.engine).name}): {reason}")
 
 
 def compile_plan(
     cmdbuf: bytes | bytearray | memoryview, memories: Memories, neuron_base: int = 0, weight_base: int = 0
 ) -> Plan:
     """Relocate and decode a command buffer (bm1880.md 3) for `memories`.
+
+    Commands run in buffer order, always a legal schedule (bm1880.md 6).
 
     Args:
         cmdbuf: records as in the model file, not relocated.
@@ -77,47 +62,31 @@ def compile_plan(
     except FileFormatError as error:
         raise SimulatorError(error.reason) from error
     bases = (neuron_base, weight_base)
-    engines = index.engine.tolist()
-    fields = _decode(index)
+    fields = {engine: rows_of(FORMATS[engine].decode(index.payloads(engine))) for engine in (Engine.TPU, Engine.GDMA)}
+    places = [Record(number, engine) for number, engine in enumerate(index.engine.tolist())]
     steps: list[Step] = []
-    for position, (engine, payload, flags) in enumerate(index):
+    for place, (engine, payload, flags) in zip(places, index):
         try:
             if engine == Engine.TPU:
-                steps.append(_tpu_step(memories, fields[position]))
+                steps.append(tpu_step(Operands(memories, next(fields[Engine.TPU]))))
             elif engine == Engine.GDMA:
-                steps.append(_gdma_step(Transfer(memories, fields[position], flags, bases)))
+                steps.append(transfer_step(Transfer(memories, next(fields[Engine.GDMA]), flags, bases)))
             else:
                 steps.append(_cpu_step(memories, payload, bases))
         except SimulatorError as error:
-            raise _at(position, engine, error.reason) from error
-    return Plan(steps, engines)
+            raise place.error(error.reason) from error
+    return Plan(steps, places)
 
 
-def _at(index: int, engine: int, reason: str) -> SimulatorError:
-    return SimulatorError(f"command {index} ({Engine(engine).name}): {reason}")
-
-
-def _decode(index: Records) -> dict[int, Fields]:
-    """Fields of all TPU and GDMA records, decoded in bulk."""
-    fields: dict[int, Fields] = {}
-    for engine in (Engine.TPU, Engine.GDMA):
-        columns = FORMATS[engine].decode(index.payloads(engine))
-        rows = zip(*(column.tolist() for column in columns.values()))
-        for position, row in zip(index.of(engine).tolist(), rows):
-            fields[position] = dict(zip(columns, row))
-    return fields
-
-
-def _tpu_step(memories: Memories, fields: Fields) -> Step:
-    if not fields["cmd_en"]:
+def tpu_step(ops: Operands) -> Step:
+    """Step of one TPU command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
+    if not ops.fields["cmd_en"]:
         raise SimulatorError("the command is not enabled")
-    maker = _TASKS.get(fields["tsk_typ"])
-    if maker is None:
-        raise SimulatorError(f"task type {fields['tsk_typ']} does not exist")
-    return maker(Operands(memories, fields))
+    return known(_TASKS, task := ops.fields["tsk_typ"], f"task {task}")(ops)
 
 
-def _gdma_step(transfer: Transfer) -> Step:
+def transfer_step(transfer: Transfer) -> Step:
+    """Step of one GDMA command. Raises SimulatorError as `tpu_step`."""
     if not transfer.fields["valid"]:
         raise SimulatorError("the command is not valid")
     return gdma_step(transfer)

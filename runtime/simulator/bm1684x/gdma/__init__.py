@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bmcompiler.backends.bm1684x.codes import Move
-from bmcompiler.errors import SimulatorError
 from bmcompiler.runtime.simulator.bm1684x.gdma.blocks import general_step, matrix_step
 from bmcompiler.runtime.simulator.bm1684x.gdma.select import gather_step, nonzero_step, scatter_step, select_step
 from bmcompiler.runtime.simulator.bm1684x.gdma.tensors import cw_step, tensor_step
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
-from bmcompiler.runtime.simulator.plan import Step
+from bmcompiler.runtime.simulator.plan import Step, known
 
 STEPS: dict[int, Callable[[Transfer], Step]] = {
     Move.TENSOR: tensor_step,
@@ -28,7 +27,4 @@ STEPS: dict[int, Callable[[Transfer], Step]] = {
 
 def gdma_step(transfer: Transfer) -> Step:
     """Step of one GDMA command. Raises SimulatorError for forms whose meaning is unknown and for bad operands."""
-    maker = STEPS.get(transfer.fields["cmd_type"])
-    if maker is None:
-        raise SimulatorError(f"what a transfer of type {transfer.fields['cmd_type']} does is not known")
-    return maker(transfer)
+    return known(STEPS, kind := transfer.fields["cmd_type"], f"a transfer of type {kind}")(transfer)
