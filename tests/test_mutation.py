@@ -25,6 +25,7 @@ from mutation.loaded import Loaded  # noqa: E402
 from mutation.places import Place, chosen, faults_of  # noqa: E402
 from mutation.probes import PROBE, probed  # noqa: E402
 from mutation.reach import Reach, Timed, key, module_key, stale, write  # noqa: E402
+from mutation.remembered import Remembered  # noqa: E402
 from mutation.targets import GROUPS, PROGRAMS, file_of  # noqa: E402
 
 KINDS = (
@@ -281,3 +282,19 @@ def test_answers_are_kept_while_what_gave_them_is_as_it_was(tmp_path: Path) -> N
     assert kept.get("b", ROUNDING, ["tests/test_arith.py::three"]) is None
     assert kept.get("a", "bmcompiler.numeric.arith", []) is None
     assert kept.get("c", ROUNDING, []) is None
+
+
+def test_what_is_computed_once_is_reached_by_all_who_ask_for_it() -> None:
+    known = Remembered()
+
+    def half(number: int) -> int:
+        known.now.add(number)
+        return number // 2
+
+    remembered = known.cached(half)
+    for _ in range(2):
+        known.begin()
+        assert (remembered(8), remembered(8), remembered(6)) == (4, 4, 3)
+        assert known.now == {6, 8}
+    assert remembered.cache_info().misses == 2
+    assert known.cached(4)(max) is not max and known.cached(4)(max)(1, 2) == 2

@@ -13,7 +13,8 @@ from dv_data import golden
 from bmcompiler.backends.dv.driver import structs
 from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
 from bmcompiler.backends.dv.driver.geometry import Extent, chain, quotient, weight_bytes
-from bmcompiler.backends.dv.driver.unified_buffer import chain_need, tile_conv, tile_lrn
+from bmcompiler.backends.dv.driver.structs import Pool
+from bmcompiler.backends.dv.driver.unified_buffer import chain_need, tile_conv, tile_lrn, tile_run
 from bmcompiler.backends.dv.formats.packing_sizes import conv_size, dilated_size
 from bmcompiler.errors import EncodingError
 
@@ -144,3 +145,13 @@ def test_version_1_and_fc_commands_survive_bytes() -> None:
 def test_values_that_do_not_fit_name_their_field(run: Run, words: str) -> None:
     with pytest.raises(EncodingError, match=words):
         ConvCommand(4, 4, 4, (run,)).encode()
+
+
+@pytest.mark.parametrize(
+    ("w", "h", "c", "tiles"),
+    [(8192, 8192, 1, 1), (8065, 8321, 1, 2), (16384, 8192, 1, 2), (16384, 8193, 1, 3),
+     (1024, 8192, 64, 1), (1024, 8193, 64, 2), (1, 65535, 8, 1), (65535, 65535, 8, 512)],
+)  # fmt: skip
+def test_pooling_is_cut_where_a_slice_has_too_many_elements(w: int, h: int, c: int, tiles: int) -> None:
+    run = Run(m=c, pool_enable=Pool.AVERAGE, pool_size=Pair(2, 2), pool_stride=Pair(2, 2))
+    assert tile_run(Extent(w, h, 1, c), run, 512 * KIB).tiles == tiles

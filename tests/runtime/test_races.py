@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,16 @@ def test_interleaved_slices_do_not_meet() -> None:
     assert together(columns, (7, (4, 8), (32, 1)))
     assert together(columns, (8, (4, 24), (32, 1))) is False
     assert together(columns, (8, (4, 25), (32, 1)))  # its rows end in the next row's first byte
+
+
+@pytest.mark.parametrize("axes", list(permutations(range(3))))
+def test_long_rows_with_gaps_are_not_one_hull_in_whatever_order_their_axes_are_told(axes: tuple[int, ...]) -> None:
+    row = 1 << 23  # bytes, more than the runs that are looked at one by one
+    box = [(2, 1 << 24), (1 << 10, 1 << 13), (1 << 13, 1)]
+    dims, strides = ([box[axis][part] for axis in axes] for part in (0, 1))
+    rows = 0, tuple(dims), tuple(strides)
+    assert not together(rows, (row, (1, 1, row), (0, 0, 1)))
+    assert together(rows, (row - 1, (1, 1, row), (0, 0, 1))) and together(rows, (row, (1, 1, row + 1), (0, 0, 1)))
 
 
 boxes = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 12)), min_size=3, max_size=3)

@@ -29,7 +29,6 @@ HARMLESS: dict[str, str] = {
     "backends.bm1880.kernels.layout:2ac9f587aeb7": "4096 rows of 16 bytes fill a lane, which has to hold results, too",
     "backends.bm1880.kernels.mac_shift:f0990a19b92e": "32767 is no multiple of 128",
     "backends.dv.driver.geometry:cef1b27ebb41": "nothing is divided by 0, which raises either way",
-    "backends.dv.kernels.concat:c0051697115a": "operands of a concat have as many dimensions as each other",
     "backends.dv.kernels.maps:22c11e02fd35": "what is not said to keep its bits is marked unrounded, as a maximum is",
     "backends.dv.kernels.pointwise:9053321ae804": "of two forms of one size either has the same numbers",
     "backends.dv.lowering.parts:05f2c541649c": "of two formats of one size either has the same numbers",

@@ -26,22 +26,24 @@ from mutation.faults import broken
 from mutation.limited import Limited
 from mutation.loaded import MEMORY, Teller, serve
 from mutation.probes import PROBE, probed
+from mutation.remembered import Remembered
 from mutation.targets import every_module
 
 
-class Recorder(Limited):
+class Recorder(Limited, Remembered):
     """Notes what each test reaches."""
 
     def __init__(self) -> None:
-        super().__init__()
+        Limited.__init__(self)
+        Remembered.__init__(self)
         self.names: list[tuple[str, str]] = []
         self.numbers: dict[str, int] = {}
-        self.reached: set[int] = set()
         self.files: dict[str, dict[str, tuple[float, set[str]]]] = {}
         self.collected: set[Path] = set()
         self.failed = False
         modules = every_module()
-        loading.install(modules.__contains__, self.change, {PROBE: self.reached.add})
+        loading.install(modules.__contains__, self.change, {PROBE: self.now.add})
+        self.install()
 
     def change(self, module: str, source: str) -> ast.Module:
         def number(function: str, statement: str) -> int:
@@ -55,11 +57,11 @@ class Recorder(Limited):
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
-        self.reached.clear()
+        self.begin()
         self.failed, start = False, time.process_time()
         yield
         if not self.failed:
-            names = {name for number in self.reached for name in self.names[number]}
+            names = {name for number in self.end(item) for name in self.names[number]}
             file = item.nodeid.partition("::")[0]
             self.files.setdefault(file, {})[item.nodeid] = (time.process_time() - start, names)
         if nextitem is None or nextitem.path != item.path:

@@ -221,7 +221,7 @@ class Block:
         op, (c0, c1), chip, own = self.op, self.channels, self.chip, self.layout
         bias, given = op.bias, op.factors
         assert given is not None and bias is not None, "the mode channel has factors and a bias"
-        count = min(c1 - c0, chip.lanes)
+        count = sum(lanes for _, lanes, _ in own.parts)
 
         def packed(weight: np.ndarray, bias: np.ndarray, factors: np.ndarray) -> np.ndarray:
             words = _constants(op, weight, bias, factors, over_depth)

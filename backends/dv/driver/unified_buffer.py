@@ -95,8 +95,7 @@ def tile_run(extent: Extent, run: Run, ub_size: int) -> MapTiling:
     if run.pool_enable == Pool.NONE:
         return MapTiling(1, 0, 0)
     elements = extent.w * extent.h * min(_GROUP, extent.c)
-    tiles = next((t for t in range(1, extent.w + 1) if elements // t <= _TILE_ELEMENTS), 0)
-    return MapTiling(tiles, 0, 0)
+    return MapTiling(elements // (_TILE_ELEMENTS + 1) + 1, 0, 0)
 
 
 def chain_need(command: ConvCommand) -> int:

@@ -31,7 +31,7 @@ class ConcatKernel(DvKernel[Concat]):
 
     @rule("Maps must have 4 dimensions and be joined along channels, axis 1", "axis")
     def joins_channels(self, op: Concat) -> bool:
-        return len(op.operands[0].shape) == 4 and op.axis % 4 == 1
+        return op.type.rank == 4 and op.axis % 4 == 1
 
     @rule(f"All parts but the last must have a multiple of {GROUP} channels", last=True)
     def has_whole_groups(self, op: Concat) -> bool:
