@@ -37,6 +37,7 @@ MAY_NAME_CHIPS = (
     "bmcompiler/bmodel/bm168x*.py",  # the vendors' model files
     "bmcompiler/bmodel/bm1880*.py",
     "bmcompiler/bmodel/dv*.py",
+    "bmcompiler/doctor/facts.py",  # facts of chips, each with its source
     "bmcompiler/tpukernel.py",  # a vendor's kernel library, by its name
     "bmcompiler/bmnet/*.py",  # a vendor's builder, with the chip in its names
     "frontends/bmlang/*.py",  # a vendor's language, whose rules are those of two chips

@@ -23,6 +23,7 @@ COMMANDS = {
     "bmnet-eval": "evaluate",
     "bmnet-accuracy": "accuracy",
     "bmnet-tool": "tool",
+    "bmnet-doctor": "doctor",
     "bmnet-opt": "opt",
     "bmnet-capi": "capi",
 }

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import difflib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bmcompiler.errors import FileFormatError, UsageError
+from bmcompiler.errors import UsageError
+from bmcompiler.files.toml import read_toml
 
 
 def add_config_option(command: click.Command) -> None:
@@ -44,7 +44,7 @@ def _take(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Non
         if name.startswith("--")
     }
     ctx.default_map = {}
-    for key, value in _read(file).items():
+    for key, value in read_toml(file).items():
         option = known.get(key.replace("_", "-"))
         if option is None:
             near = difflib.get_close_matches(key.replace("_", "-"), known, 1)
@@ -52,17 +52,6 @@ def _take(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Non
             raise UsageError(f"{file}: {ctx.info_name} has no option '{key}'", remedy=remedy)
         assert option.name is not None, "click names its options"
         ctx.default_map[option.name] = _given(option, key, value, file)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"is not TOML: {error}", file=file) from None
 
 
 def _given(option: click.Option, key: str, value: object, file: Path) -> object:

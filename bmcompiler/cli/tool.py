@@ -222,10 +222,10 @@ def _text(model: BModel) -> str:
             lines += ["-" * 12, f"stage {stage.index}:"]
             if stage.subnets:
                 lines += [f"subnet number: {len(stage.subnets)}", *(printable(line) for line in stage.subnets)]
-            lines += [_tensor_line("input", tensor) for tensor in stage.inputs]
-            lines += [_tensor_line("output", tensor) for tensor in stage.outputs]
+            lines += [tensor_line("input", tensor) for tensor in stage.inputs]
+            lines += [tensor_line("output", tensor) for tensor in stage.outputs]
             if stage.pictures:
-                lines.append(f"pictures: {printable(_pictures(stage))}")
+                lines.append(f"pictures: {printable(pictures_of(stage))}")
             lines.append(_memory_line(stage))
             if stage.io_size:
                 lines.append(f"io mem size: {stage.io_size} (one for all stages of the net, lasts from run to run)")
@@ -234,7 +234,7 @@ def _text(model: BModel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pictures(stage: Stage) -> str:
+def pictures_of(stage: Stage) -> str:
     """What pictures become, in words; the note as it is where it cannot be."""
     from bmcompiler.inputs.preprocessing import described
 
@@ -257,7 +257,7 @@ def _commands(model: BModel) -> str:
         return f"commands: {printable(error.reason)}\n"
 
 
-def _tensor_line(kind: str, tensor: TensorInfo) -> str:
+def tensor_line(kind: str, tensor: TensorInfo) -> str:
     """Scale: what real values are multiplied by to give integers (input), or integers to give real values (output)."""
     line = f"{kind}: {printable(tensor.name) or '(unnamed)'}, {list(tensor.shape)}, {tensor.dtype}"
     if tensor.scale:
