@@ -227,12 +227,12 @@ class ModuleOptions:
         "How far the worst group of output channels may be from float in int8, at any cost.",
         metavar="PERCENT",
         above=0,
-        unset="2, if it takes at most a quarter more cycles, else 10, if it takes at most half more",
+        unset="2, if it takes at most a quarter more cycles, else 10, if at most half more; and 99 % of decisions kept",
     )
     metric: Judged = told(
         "auto",
-        "What outputs decide: classes, scores, heat, boxes, detections, embedding, norm (nothing), or module:function "
-        "(outputs, float outputs) -> (kept, of).",
+        "What outputs decide: classes, strings, scores, heat, boxes, detections, embedding, norm (nothing), or "
+        "module:function (outputs, float outputs) -> (kept, of).",
         python="Or such a function.",
         metavar="KIND",
         unset="told from structure and values",

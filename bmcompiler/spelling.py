@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Value = str | int | Sequence[str] | Sequence[Sequence[int]]
+Value = str | float | Sequence[str] | Sequence[Sequence[int]]
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 FLAGS = {
     "journal": "--resume",
@@ -45,7 +45,7 @@ def spelled(name: str, *values: Value) -> str:
 
 
 def _word(value: Value) -> str:
-    if isinstance(value, str | int):
+    if isinstance(value, str | int | float):
         return str(value)
     names = [each for each in value if isinstance(each, str)]
     return ",".join(names) if names else f'"{json.dumps(value, separators=(",", ":"))}"'

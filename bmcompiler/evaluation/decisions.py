@@ -33,7 +33,8 @@ _CERTAIN, _HALF = 0.5, 0.5
 """The threshold of scores, and the part of the largest that it is where none reaches it."""
 _LEAST_ROW = 16
 """Elements that rows of length 1 have at the least: of a few, this is chance."""
-_LETTERS = 8
+_LETTERS, _WORDS = 8, 256
+"""Classes that lists have at the least: alone, and beside other outputs, where few numbers may be of boxes."""
 _DETECTION = 7
 
 
@@ -46,6 +47,10 @@ class Seen:
     arrays: Sequence[Array]
     alone: bool
     """Whether no output of the net has scores of its own: then raw numbers are what is decided by."""
+    sole: bool = False
+    """Whether it is the only output."""
+    tokens: bool = False
+    """Whether any input is integers, as of text, and no picture or sound."""
 
     @property
     def name(self) -> str:
@@ -130,8 +135,9 @@ def decisions(function: Function, steps: Sequence[Outputs], metric: Judged = AUT
         own = metric if callable(metric) else find_function(metric)
         return Decisions({}, own, metric if isinstance(metric, str) else getattr(metric, "__name__", "metric"))
     made = {name: _maker(value) for name, value in zip(function.output_names, function.returned)}
+    sole, tokens = len(made) == 1, not all(value.type.is_float for value in function.arguments)
     seen = {
-        name: Seen(maker, moved, [step[name] for step in steps], alone=True)
+        name: Seen(maker, moved, [step[name] for step in steps], True, sole, tokens)
         for name, (maker, moved) in made.items()
         if steps and name in steps[0] and steps[0][name].size
     }
@@ -215,6 +221,16 @@ def _logarithms(seen: Seen) -> About | None:
     return _with_usual(seen, About(seen.maker.axis))
 
 
+def _strings(seen: Seen) -> About | None:
+    """A list of classes along the last axis, of which most positions have the first or the last one (blank): CTC."""
+    if not seen.sole or seen.tokens or len(seen.shape) != 3 or seen.shape[2] < _LETTERS:
+        return None
+    found = next((about for fits in (_probabilities, _logarithms, _logits) if (about := fits(seen)) is not None), None)
+    blanks = (0, seen.shape[2] - 1)
+    last = found is not None and found.axis in (-1, 2) and found.usual in blanks
+    return About(2, usual=found.usual) if found is not None and last else None
+
+
 def _detections(seen: Seen) -> About | None:
     """Made by detection_output."""
     fits = seen.name == "detection_output" and seen.shape[-1] == _DETECTION
@@ -260,14 +276,15 @@ def _embedding(seen: Seen) -> About | None:
 def _logits(seen: Seen) -> About | None:
     """What a layer gives without a softmax, where no other output has scores, and different samples have other bests.
 
-    Rows of numbers from the last layer; lists of them if they may be letters; maps that were made larger at the end.
+    Rows of numbers from the last layer; lists of them if they may be letters, or words beside other outputs; maps that
+    were made larger at the end.
     """
     shape = tuple(n for k, n in enumerate(seen.shape) if k < 2 or n > 1)
     if not seen.is_float or not seen.alone or len(shape) < 2:
         return None
     rank, layer = len(shape), isinstance(seen.maker, TensorOp) and seen.maker.affine
     rows = rank == 2 and layer and shape[1] > 1
-    letters = rank == 3 and layer and shape[2] >= _LETTERS
+    letters = rank == 3 and layer and shape[2] >= (_LETTERS if seen.sole else _WORDS)
     maps = rank == 4 and seen.name in ("resize", "upsample", "deconv") and shape[1] > 1
     axis = 1 if rows or maps else len(seen.shape) - 1
     if not rows and not letters and not maps:
@@ -319,6 +336,7 @@ def _usual(seen: Seen, about: About, numbers: Sequence[Array]) -> About:
 
 KINDS = (
     Kind("numbers", _numbers, measures.numbers_kept, "numbers of classes"),
+    Kind("strings", _strings, measures.letters_kept, "letters of strings"),
     Kind("classes", _probabilities, measures.classes_kept, "largest classes"),
     Kind("classes", _logarithms, measures.classes_kept, "largest classes"),
     Kind("detections", _detections, measures.detections_kept, "detections"),

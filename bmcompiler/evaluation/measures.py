@@ -53,6 +53,21 @@ def classes_kept(found: Array, wanted: Array, about: About) -> Count:
     return Count(float((mine == theirs)[counted].sum()), int(counted.sum()))
 
 
+def letters_kept(found: Array, wanted: Array, about: About) -> Count:
+    """Letters of strings as CTC reads them, equal neighbours being one and `usual` none, that both have in one order.
+
+    Arrays are (strings, positions, classes), or (positions, 1, classes). Of how many: the letters of the longer string.
+    """
+    count = Count()
+    for pair in zip(*(np.swapaxes(array, 0, 1) if array.shape[1] == 1 else array for array in (found, wanted))):
+        mine, theirs = (_read_letters(scores.argmax(-1), about.usual) for scores in pair)
+        common = np.zeros(len(theirs) + 1, int)  # with each beginning of theirs, the longest that both have
+        for letter in mine:
+            common[1:] = np.maximum.accumulate(np.maximum(common[1:], common[:-1] + (theirs == letter)))
+        count += Count(float(common[-1]), max(len(mine), len(theirs)))
+    return count
+
+
 def numbers_kept(found: Array, wanted: Array, about: About) -> Count:
     """Positions with the same number, of outputs that are numbers of classes."""
     counted = (found != about.usual) | (wanted != about.usual)
@@ -109,6 +124,12 @@ def cosines(found: Array, wanted: Array, about: About) -> Count:
 
 def _shaped(array: Array, about: About) -> Array:
     return array if about.shape is None else array.reshape(-1, *about.shape[1:])
+
+
+def _read_letters(classes: Array, blank: int) -> Array:
+    changes = np.concatenate([[True], classes[1:] != classes[:-1]])
+    read: Array = classes[changes & (classes != blank)]
+    return read
 
 
 def _around(maps: Array) -> Array:

@@ -8,7 +8,7 @@ from bmcompiler.interpreter import Observer
 from bmcompiler.ir import Function, Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.passes.quantization.choice.clusters import looked_at
-from bmcompiler.passes.quantization.choice.tasks import watched
+from bmcompiler.passes.quantization.choice.tasks import computed, judged_whole, watched
 
 
 class Look:
@@ -16,7 +16,8 @@ class Look:
 
     def __init__(self, function: Function, steps: Sequence[int]) -> None:
         self.function, self.steps = function, tuple(steps)
-        self.watched = set(watched(function).values())
+        self.watched = {*watched(function).values(), *computed(function).values()}
+        self.whole = judged_whole(function, len(steps))
         self.outputs: dict[int, dict[Value, Array]] = {}
 
     @property
@@ -33,6 +34,6 @@ class Look:
 
         def observe(value: Value, array: Array) -> None:
             if value in self.watched:
-                found[value] = looked_at(array)
+                found[value] = array if value in self.whole else looked_at(array)
 
         return observe

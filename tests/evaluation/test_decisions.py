@@ -12,7 +12,7 @@ import pytest
 
 from bmcompiler.errors import UsageError
 from bmcompiler.evaluation.decisions import Decisions, decisions
-from bmcompiler.evaluation.measures import About, Count, boxes_kept, detections_kept, peaks_kept
+from bmcompiler.evaluation.measures import About, Count, boxes_kept, detections_kept, letters_kept, peaks_kept
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
 
@@ -105,6 +105,9 @@ def test_numbers_beside_scores_are_no_classes() -> None:
     n = Net(3)
     x = head(n, 8)
     assert kinds(n.done(n.matmul(x, n.w(8, 5)), n.matmul(x, n.w(8, 6)))) == ["classes", "classes"]
+    n = Net(3)  # words, and corners of anchors
+    x = n.input(1, 6, 20)
+    assert kinds(n.done(n.matmul(x, n.w(20, 300)), n.matmul(x, n.w(20, 16)))) == ["classes", ""]
 
 
 def test_the_class_that_most_positions_have_does_not_count() -> None:
@@ -120,6 +123,44 @@ def test_the_class_that_most_positions_have_does_not_count() -> None:
     missed = np.zeros_like(wanted)
     missed[..., 0] = 1
     assert judge.count({"out0": missed}, outputs[0])["out0"] == Count(0, others)
+
+
+def reader(n: Net, x: Any) -> Any:
+    return n.softmax(n.add(n.matmul(x, n.w(6, 9)), n.constant([[[6.0] + [0] * 8]])), axis=2)
+
+
+def test_a_list_of_letters_and_blanks_is_a_string() -> None:
+    n = Net(3)
+    judge, outputs = judged(n.done(reader(n, n.input(1, 40, 6))))
+    assert judge.outputs["out0"].kind.name == "strings"
+    (count,) = judge.count(outputs[0], outputs[0]).values()
+    assert count.of and count.share == 1
+    (count,) = judge.count(outputs[1], outputs[0]).values()
+    assert count.share < 1
+    n = Net(3)  # beside another output, rows may be of anchors
+    x = n.input(1, 40, 6)
+    assert kinds(n.done(reader(n, x), n.matmul(x, n.w(6, 4)))) == ["classes", ""]
+
+
+def letters(text: str) -> Array:
+    """Scores (1, positions, 9) of what is written so, `-` for a blank."""
+    scores = np.zeros((1, len(text), 9))
+    scores[0, range(len(text)), [0 if c == "-" else 1 + ord(c) - ord("a") for c in text]] = 1
+    return scores
+
+
+@pytest.mark.parametrize("found, wanted, kept, of", [
+    ("aa--b-", "-a--bb", 2, 2),  # later and longer
+    ("a-a-b-", "aa--b-", 2, 3),  # one letter more
+    ("aaa-b-", "a-a-b-", 2, 3),  # one lost between equal ones
+    ("c---b-", "a---b-", 1, 2),  # another one
+    ("------", "a---b-", 0, 2),
+    ("------", "------", 0, 0),
+])  # fmt: skip
+def test_letters_are_kept_wherever_they_are_read(found: str, wanted: str, kept: int, of: int) -> None:
+    assert letters_kept(letters(found), letters(wanted), About(2, usual=0)) == Count(kept, of)
+    turned = [np.swapaxes(letters(text), 0, 1) for text in (found, wanted)]
+    assert letters_kept(*turned, About(2, usual=0)) == Count(kept, of)
 
 
 def test_peaks_are_kept_where_the_other_map_is_high_nearby() -> None:

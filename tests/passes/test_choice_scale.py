@@ -13,6 +13,7 @@ from bmcompiler.ir import Module
 from bmcompiler.passes.quantization.choice import reference, tasks
 from bmcompiler.passes.quantization.choice.clusters import looked_at
 from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.passes.quantization.choice.tasks import values_of
 from bmcompiler.passes.quantization.choice.units import units
 
 
@@ -88,3 +89,31 @@ def test_of_large_outputs_all_channels_and_all_phases_of_places_are_looked_at(sh
 def test_small_outputs_are_looked_at_whole() -> None:
     array = np.zeros((1, 3, 300, 300), np.float32)
     assert looked_at(array) is array
+
+
+def unchanged(module: Module) -> Any:
+    """The float net as if it were an integer one."""
+
+    class Same:
+        new, ints, reals = module.main, {}, dict(zip(values_of(module.main), values_of(module.main)))
+
+    Same.module = module  # type: ignore[attr-defined]
+    return Same
+
+
+@pytest.mark.parametrize("kept", [1 << 26, 1 << 20])
+def test_decisions_are_told_by_whole_outputs_as_far_as_memory_allows(
+    monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    """And errors by parts of them, in the float net and in an integer one."""
+    monkeypatch.setattr(tasks, "_WHOLE", kept)
+    n = Net(3)
+    module = n.done(n.conv(n.input(1, 1, 1030, 1030), n.w(2, 1, 1, 1)))
+    (value,), (name,) = module.main.returned, module.main.output_names
+    net = Reference(module, module.main, [random_inputs(module)])
+    whole, part = value.type.shape, looked_at(np.zeros(value.type.shape)).shape
+    wanted = net.wanted[0][name]
+    assert wanted.shape == (whole if kept > value.type.size else part) and whole != part
+    assert net.outputs[0][name].shape == part
+    same = net.measured(unchanged(module), [0])
+    assert same.worst == 0 and same.signal[name] == pytest.approx(np.square(wanted, dtype=np.float64).sum())

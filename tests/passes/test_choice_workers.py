@@ -78,5 +78,5 @@ def test_a_step_gives_the_values_that_are_asked_for() -> None:
     module = net()
     step = {module.main.input_names[0]: SAMPLES["data"][:1]}
     place = values_of(module.main).index(module.main.returned[0])
-    (found,) = RunStep(Carried(module), [place])(step)
+    (found,) = RunStep(Carried(module), [place], [True])(step)
     assert (found == bmcompiler.interpreter.run_module(module, step)[module.main.output_names[0]]).all()

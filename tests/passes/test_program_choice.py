@@ -16,11 +16,11 @@ from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
 from bmcompiler.passes.quantization.choice.aim import Aim
 from bmcompiler.passes.quantization.choice.cut import cheapest
+from bmcompiler.passes.quantization.choice.measured import Measured
 from bmcompiler.passes.quantization.choice.programs import unit_cycles
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.search import Found, Search
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
-from bmcompiler.passes.quantization.choice.trials import Measured
 from bmcompiler.passes.quantization.choice.units import units
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scale.scheme import Scales

@@ -43,7 +43,7 @@ class Chooser:
     Where programs can be timed, ERROR and COARSE may cost a share of the float program at most (`Ways`), or all
     of it where the cheapest takes more than that share.
     Where float is on the host, it is for RUIN that other modes leave above COARSE, if it brings much more than they
-    do, and an error that stays above COARSE is worth no cycles.
+    do, and an error that stays above COARSE is worth no cycles. Decisions that are lost are worth more, too (`Search`).
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Chooser:
             weighing.measure(integer, taken, lows)
         problem, start = _start(weighing.problem(parts, taken), trials)
         first = trials.measure(start)
-        coarse = first.worst > aim.wanted
+        coarse = first.worst > aim.wanted or not (aim.is_cheapest or first.keeps)
         if coarse and costs.spared and not aim.is_cheapest:  # what accuracy may cost depends on float
             taken = costs.of_units(parts, integer, lows, spare=False)
             problem, start = _start(weighing.problem(parts, taken), trials)

@@ -8,21 +8,25 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from bmcompiler.evaluation.decisions import AUTO, decisions
 from bmcompiler.files.carried import Carried
 from bmcompiler.interpreter import evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.numeric.arrays import Array, Doubles
-from bmcompiler.options import Progress
+from bmcompiler.options import Judged, Progress
 from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.clusters import Clusters, looked_at
+from bmcompiler.passes.quantization.choice.measured import Measured, energies_of, mean
 from bmcompiler.passes.quantization.choice.tasks import (
     Inputs,
     RunStep,
     Weigh,
     array_of,
+    computed,
     energy,
     finite,
+    judged_whole,
     real,
     values_of,
     watched,
@@ -52,24 +56,29 @@ class Reference:
         steps: Sequence[Inputs],
         pool: Pool | None = None,
         look: Look | None = None,
+        metric: Judged = AUTO,
     ) -> None:
-        """look: what was seen of these steps, if they have run."""
+        """look: what was seen of these steps, if they have run. metric: what outputs decide (`decisions`)."""
         self.module, self.function, self.steps, self.look = module, function, steps, look
         self.pool = pool or InlinePool()
-        self.watched = watched(function)
+        self.watched, self.returned = watched(function), computed(function)
+        self.whole = judged_whole(function, len(steps))
         seen = map(self._watch, steps) if look is None else look.outputs.values()
-        self.outputs = [{name: each[value] for name, value in self.watched.items()} for each in seen]
+        steps_seen = list(seen)
+        self.outputs = [self._thinned(each) for each in steps_seen]
+        self.wanted = [{name: each[value] for name, value in self.returned.items()} for each in steps_seen]
         self.clusters = Clusters(self.outputs)
+        self.judge = decisions(function, self.wanted, metric)
         self.energies: dict[Unit, float] = {}
-        self._errors: WeakKeyDictionary[Building[Any], dict[int, Doubles]] = WeakKeyDictionary()
+        self._measured: WeakKeyDictionary[Building[Any], dict[int, Measured]] = WeakKeyDictionary()
 
     def _watch(self, step: Inputs) -> dict[Value, Array]:
         seen: dict[Value, Array] = {}
-        wanted = set(self.watched.values())
+        wanted = {*self.watched.values(), *self.returned.values()}
 
         def observe(value: Value, array: Array) -> None:
             if value in wanted:
-                seen[value] = looked_at(array)
+                seen[value] = array if value in self.whole else looked_at(array)
 
         run_function(self.module, self.function, step, observe)
         return seen
@@ -126,23 +135,44 @@ class Reference:
         """Energy of the first result of a unit, about, over some steps; known once its own errors are."""
         return self.energies[unit] * len(steps)
 
+    @property
+    def roots(self) -> list[str]:
+        """The output that each cluster belongs to."""
+        names = sorted(self.function.output_names, key=len, reverse=True)
+        return [next(n for n in names if c.output == n or c.output.startswith(f"{n}<")) for c in self.clusters.clusters]
+
     def output_errors(self, low: Building[Any], steps: Sequence[int]) -> Doubles:
         """Energies of the errors of an integer net in each cluster, mean of the steps."""
-        known = self._errors.setdefault(low, {})
-        known.update(self._output_errors(low, [k for k in steps if k not in known]))
-        return sum((known[k] / len(steps) for k in steps), np.zeros(len(self.clusters.clusters)))
+        return self.measured(low, steps).energies
 
-    def _output_errors(self, low: Building[Any], steps: Sequence[int]) -> dict[int, Doubles]:
+    def measured(self, low: Building[Any], steps: Sequence[int]) -> Measured:
+        """What an integer net does to the outputs in the steps."""
+        known = self._measured.setdefault(low, {})
+        known.update(self._measure(low, [k for k in steps if k not in known]))
+        return mean([known[k] for k in steps]) if steps else Measured(np.zeros(len(self.clusters.clusters)))
+
+    def _measure(self, low: Building[Any], steps: Sequence[int]) -> dict[int, Measured]:
         """The same by step."""
         places = {value: place for place, value in enumerate(values_of(low.new))}
-        news = {name: low.ints.get(value) or low.reals.get(value) for name, value in self.watched.items()}
-        known = {name: places[value] for name, value in news.items() if value is not None}
-        task = RunStep(self._carried(low.new, low.module), list(known.values()))
+        old = dict.fromkeys((*self.watched.values(), *self.returned.values()))
+        news = {value: low.ints.get(value) or low.reals.get(value) for value in old}
+        known = {value: places[new] for value, new in news.items() if new is not None}
+        whole = [value in self.whole for value in known]
+        task = RunStep(self._carried(low.new, low.module), list(known.values()), whole)
         found = dict(self.pool.run(task, enumerate(_fed(low, self.steps[k]) for k in steps)))
-        return {
-            k: self.clusters.energies({**self.outputs[k], **dict(zip(known, found[number]))}, self.outputs[k])
-            for number, k in enumerate(steps)
-        }
+        return {k: self._judged(k, dict(zip(known, found[number]))) for number, k in enumerate(steps)}
+
+    def _judged(self, step: int, found: Mapping[Value, Array]) -> Measured:
+        watched, wanted = self.outputs[step], self.wanted[step]
+        inner = {**watched, **self._thinned(found)}
+        outer = {name: found.get(value, wanted[name]) for name, value in self.returned.items()}
+        noise, signal = energies_of(outer, wanted)
+        return Measured(self.clusters.energies(inner, watched), noise, signal, self.judge.count(outer, wanted))
+
+    def _thinned(self, seen: Mapping[Value, Array]) -> dict[str, Array]:
+        """What errors of clusters are told by, as far as it was seen."""
+        parts = {name: value for name, value in self.watched.items() if value in seen}
+        return {name: looked_at(seen[v]) if v in self.whole else seen[v] for name, v in parts.items()}
 
     def _carried(self, function: Function, module: Module | None = None) -> Carried:
         whole = Module([function])

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.choice.aim import MARGIN, MENDED, RUIN, Aim
+from bmcompiler.passes.quantization.choice.measured import Goal, Measured
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Problem, solve
-from bmcompiler.passes.quantization.choice.trials import Chosen, Measured, Trials
+from bmcompiler.passes.quantization.choice.trials import Chosen, Trials
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH, Ways
 
 _WORTHWHILE = 0.7
 """Part of the error of the cheapest assignment that has to go for a dearer one that misses what is aimed at."""
 _TRIALS = 4
 """Measured assignments after the first, at most."""
+_BACK = 3
+"""Measured assignments besides, between one that misses and a much dearer one that does not."""
+_NEAR = 1.1
+"""How many times the cycles of one that misses are not much dearer."""
+_TIGHTER = 0.7
+"""By what bounds become narrower at the least after an assignment that missed."""
+_LEAST = 1e-16
+"""Energy of errors that is none: sums of energies are not more exact."""
+_HALVED = 8
+"""How often bounds are halved where they ask for nothing new."""
+_PROGRAMS = 2
+"""Programs that the search for what keeps decisions compiles, at most."""
+_FINER = 0.4
+"""Part of the error that the next better assignment is to leave."""
 _DEARER = 1.2
 """How many times dearer estimates become after a program that took too long, at least."""
 
@@ -42,10 +58,60 @@ class Search:
     ways: Ways
     aim: Aim
     whole: int | None
+    tried: list[Found] = field(default_factory=list)
 
     def found(self) -> Found:
         """The assignment that is taken."""
-        return self._affordable() if self.ways.on_host else self._quick_enough()
+        found = self._affordable() if self.ways.on_host else self._quick_enough()
+        return found if self.aim.given or found.measured.keeps else self._deciding(found)
+
+    def next_better(self, found: Found) -> Found | None:
+        """What takes more cycles than an assignment and makes much less wrong: of those tried, or one more try."""
+
+        def better(other: Found) -> bool:
+            lost, less = (1 - each.measured.decisions.share for each in (found, other))
+            nearer = other.measured.worst <= _WORTHWHILE * found.measured.worst
+            gains = less <= _WORTHWHILE * lost if lost > 0 else nearer
+            return gains and self.problem.cycles(other.chosen) > self.problem.cycles(found.chosen)
+
+        if not any(map(better, self.tried)):
+            goal = Goal(self.trials.reference.roots, found.measured.worst * _FINER)
+            allowed = np.full(len(goal.roots), (goal.error or 0.0) ** 2)
+            solved = self._other(self._cheap, found.chosen, found.chosen, allowed, float("inf"))
+            if solved is not None:
+                self._tried(solved)
+        return min(filter(better, self.tried), key=lambda each: self.problem.cycles(each.chosen), default=None)
+
+    def _deciding(self, found: Found) -> Found:
+        """An assignment that keeps the decisions that should be, in a program quicker than float; or the best tried.
+
+        Where float is on the host, or nothing can be timed, for DEAR times the cycles of the cheapest at most.
+        """
+        goal = Goal(self.trials.reference.roots, decisions=True)
+        taken = None if self.whole is None else self.trials.cycles(found.chosen)
+        if taken is None or self.whole is None:
+            most = DEAR * self.problem.cycles(self.start.chosen)
+            finer = self._worth(found, self._aimed(self._cheap, found, goal, most))
+            base, needed = self.trials.cycles(self.start.chosen), self.trials.cycles(finer.chosen)
+            return finer if base is None or needed is None or needed <= DEAR * base else found
+        limit = self.problem.cycles(found.chosen) * self.whole / taken
+        for _ in range(_PROGRAMS):
+            finer = self._worth(found, self._aimed(self.problem, found, goal, limit))
+            needed = self.trials.cycles(finer.chosen)
+            if finer is found or (needed is not None and needed < self.whole):
+                return finer
+            limit = self.problem.cycles(finer.chosen) * 0.9
+        return found
+
+    def _worth(self, found: Found, finer: Found) -> Found:
+        """A dearer assignment where it loses much fewer decisions."""
+        lost, less = (1 - each.measured.decisions.share for each in (found, finer))
+        return finer if finer.measured.keeps or less <= _WORTHWHILE * lost else found
+
+    @property
+    def _cheap(self) -> Problem:
+        """The options that cost cycles of the chip only."""
+        return self.problem.without(FLOAT) if self.ways.on_host else self.problem
 
     def _quick_enough(self) -> Found:
         """What `aim` asks for; by default in at most its share of the float program, or all of it where no integers do.
@@ -69,10 +135,10 @@ class Search:
             if self.aim.given or taken <= most or found.chosen == self.start.chosen or again:
                 break
             limit = min(limit, self.problem.cycles(found.chosen)) * min(most / taken, 0.99)
-        taken, best = min(tried, key=lambda each: (each[1].measured.worst > RUIN, each[0]))
+        taken, best = min(tried, key=lambda each: (self._ruined(each[1]), each[0]))
         if taken >= whole and all(any(o.name == FLOAT for o in each) for each in self.problem.options.values()):
             plain = {u: next(o for o in each if o.name == FLOAT) for u, each in self.problem.options.items()}
-            return Found(plain, Measured(np.zeros_like(best.measured.energies)))
+            return Found(plain, self.trials.measure(plain))
         return best
 
     def _affordable(self) -> Found:
@@ -103,53 +169,101 @@ class Search:
 
         limit: cycles that accuracy may cost. dearer: how many times its estimate accuracy costs.
         """
-        problem, first = self.problem, self.start
+        problem, first, roots = self.problem, self.start, self.trials.reference.roots
         least = problem.cycles(first.chosen)
         times: Callable[[float], float] = lambda factor: (1 + (factor - 1) / dearer) * least  # noqa: E731
         if self.aim.given:
             most = float("inf") if self.aim.cycles is None else times(self.aim.cycles)
-            return self._aimed(problem, first, self.aim.wanted, most)
-        cheap = problem.without(FLOAT) if self.ways.on_host else problem
-        found = self._aimed(cheap, first, ERROR, min(times(WORTH), limit))
+            return self._aimed(problem, first, Goal(roots, self.aim.wanted, outputs=self.aim.error is not None), most)
+        cheap = self._cheap
+        found = self._aimed(cheap, first, Goal(roots, ERROR), min(times(WORTH), limit))
         worst, before = found.measured.worst, first.measured.worst
         most = COARSE if self.ways.on_host else float("inf")
         if worst > most or (worst > ERROR * MARGIN and worst > _WORTHWHILE * before):
             found = first
         if found.measured.worst > COARSE:
-            finer = self._aimed(cheap, found, COARSE, min(times(DEAR), limit))
+            finer = self._aimed(cheap, found, Goal(roots, COARSE), min(times(DEAR), limit))
             if finer.measured.worst <= COARSE * MARGIN:
                 return finer
         finer = found
-        if self.ways.on_host and found.measured.worst > RUIN:
-            finer = self._aimed(cheap, found, MENDED, float("inf"))
+        if self.ways.on_host and self._ruined(found):
+            finer = self._aimed(cheap, found, Goal(roots, MENDED), float("inf"))
             problem = problem.without(*self.ways.modes[1:])
         for most in (limit, float("inf")):
-            if found.measured.worst > RUIN:
-                found = self._aimed(problem, found, MENDED, most)
+            if self._ruined(found):
+                found = self._aimed(problem, found, Goal(roots, MENDED), most)
         # the host has to take as much of the error away as any dearer form, where that is coarse without it
         worst, without = found.measured.worst, finer.measured.worst
         enough = without <= COARSE * MARGIN or worst > _WORTHWHILE * without
-        return finer if without <= RUIN and enough else found
+        return finer if not self._ruined(finer) and enough else found
 
-    def _aimed(self, problem: Problem, start: Found, error: float, most_cycles: float) -> Found:
-        """From an assignment to one whose clusters all are within `error`, as cycles allow."""
-        bound, best, now = error**2, start, start
-        wanted = np.full(len(start.measured.energies), bound)
-        for _ in range(_TRIALS):
-            measured = now.measured.energies
-            if (measured <= bound).all():
-                break
-            expected = sum((o.energies for o in now.chosen.values()), np.zeros(len(measured)))
-            # narrower by what was underestimated; never wider than what a first order can know
-            wanted = np.minimum(wanted, bound * np.clip(expected / np.maximum(measured, 1e-12), 1e-3, 1.0))
-            solved = solve(problem, start.chosen, wanted, most_cycles)
-            if solved == now.chosen:
-                if most_cycles < float("inf"):
+    def _ruined(self, found: Found) -> bool:
+        """Whether integers make nonsense of what users see."""
+        measured = found.measured
+        seen = [measured.shows(root) for root in self.trials.reference.roots]
+        return bool((measured.energies[seen] > RUIN**2).any())
+
+    def _aimed(self, problem: Problem, start: Found, goal: Goal, most_cycles: float) -> Found:
+        """From an assignment to one that reaches a goal as measured, as cycles allow; the best one that was tried.
+
+        Bounds are for what is expected of a cluster: what may be measured, narrower by what was underestimated. Where
+        that was too much, and cost much, they are sought between the last that missed and the first that did not.
+        By default what is within ERROR of float and was tried on the way is worth what it always is.
+        """
+        best, tried = start, list[Found]()
+        now = start
+        missed, cycles = start.chosen, problem.cycles
+        wide = wanted = _expected(start.chosen, len(goal.roots))
+        narrow: Doubles | None = None
+        for trial in range(_TRIALS + _BACK):
+            reached = goal.reached(now.measured)
+            if reached:
+                if now is start or cycles(now.chosen) <= _NEAR * cycles(missed):
                     break
-                wanted = wanted / 2
-                continue
-            now = Found(solved, self.trials.measure(solved))
-            if now.measured.worst < best.measured.worst:
-                best = now
-            wanted = np.where(now.measured.energies > bound, wanted * 0.7, wanted)
-        return best
+                narrow = wanted
+            else:
+                missed, wide = now.chosen, wanted
+            if narrow is not None:
+                wanted = np.sqrt(wide * narrow)
+            elif trial >= _TRIALS:
+                break
+            else:
+                measured = now.measured.energies
+                # never wider than what a first order can know
+                narrower = np.clip(_expected(now.chosen, len(measured)) / np.maximum(measured, 1e-12), 1e-3, 1.0)
+                allowed = np.where(goal.over(now.measured) > 1, wanted * _TIGHTER, np.inf) if trial else np.inf
+                wanted = np.minimum(allowed, goal.allowed(now.measured) * narrower)
+            solved = self._other(problem, start.chosen, now.chosen, wanted, most_cycles)
+            if solved is None:
+                break
+            now = self._tried(solved)
+            tried.append(now)
+            best = min(best, now, key=lambda each: goal.rank(each.measured, cycles(each.chosen)))
+        if self.aim.given or goal.decisions or best.measured.worst <= ERROR:
+            return best
+        worth = WORTH * cycles(best.chosen)
+        exact = [each for each in tried if each.measured.worst <= ERROR and cycles(each.chosen) <= worth]
+        return min(exact, key=lambda each: cycles(each.chosen), default=best)
+
+    def _other(
+        self, problem: Problem, start: Chosen, now: Chosen, wanted: Doubles, most_cycles: float
+    ) -> Chosen | None:
+        """An assignment within bounds other than the one before; None where cycles, or all there is, allow none."""
+        for _ in range(_HALVED):
+            solved = solve(problem, start, np.maximum(wanted, _LEAST), most_cycles)
+            if solved != now:
+                return solved
+            if (_expected(solved, len(wanted)) > wanted).any():
+                return None
+            wanted = wanted / 2
+        return None
+
+    def _tried(self, chosen: Chosen) -> Found:
+        found = Found(chosen, self.trials.measure(chosen))
+        self.tried.append(found)
+        return found
+
+
+def _expected(chosen: Chosen, clusters: int) -> Doubles:
+    """Energies of errors that are expected of an assignment, by cluster."""
+    return sum((option.energies for option in chosen.values()), np.zeros(clusters))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from bmcompiler.passes.quantization.choice.search import Found, Search
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option
 from bmcompiler.passes.quantization.choice.units import is_layer
 from bmcompiler.passes.quantization.choice.weighing import Weighing
+from bmcompiler.spelling import spelled
 
 _NAMED = 8
 """Layers on the host that are named, at most."""
@@ -48,7 +49,7 @@ def told(search: Search, found: Found, weighing: Weighing, *, explains: bool) ->
         if unit.head not in trials.fixed and unit in weighing.own:
             choice.errors[unit.head] = weighing.relative(unit, option.name)
             choice.why[unit.head] = _why(option, cheap, names) if explains else ""
-    choice.notes.append(_sentence(search, found, choice, names))
+    choice.notes.append(_sentence(search, found, choice, names) + _decided(search, found) + _better(search, found))
     return choice
 
 
@@ -70,6 +71,25 @@ def _sentence(search: Search, found: Found, choice: Choice, names: Sequence[str]
         f"samples that the choice had not seen{output}, {first.measured.worst:.2%} with the fewest cycles, "
         f"of which the choice takes {ratio:.2f} times"
     )
+
+
+def _decided(search: Search, found: Found) -> str:
+    """Of what outputs decide."""
+    now, first = (each.measured.decisions for each in (found, search.start))
+    return f"; decisions kept {now.share:.1%} of {now.of:,}, {first.share:.1%} with the fewest cycles" if now.of else ""
+
+
+def _better(search: Search, found: Found) -> str:
+    """What less would be wrong for more cycles, where what is wrong is more than is aimed at."""
+    measured = found.measured
+    if search.aim.is_cheapest or (measured.worst <= search.aim.wanted and measured.keeps):
+        return ""
+    other = search.next_better(found)
+    if other is None:
+        return ""
+    more = search.problem.cycles(other.chosen) / max(search.problem.cycles(found.chosen), 1) - 1
+    error = other.measured.worst
+    return f"; {error:.2%} for {more:.0%} more cycles: {spelled('max_error', max(ceil(error * 1000), 1) / 10)}"
 
 
 def _why_float(cheap: Option, first: Found, names: Sequence[str]) -> str:

@@ -25,6 +25,8 @@ Disturbed = tuple[int, Mapping[int, Array]]
 """(step, what is added to the first results of ops, by their place)."""
 
 
+_WHOLE = 1 << 26
+"""Values of outputs that are kept of all steps together."""
 _PART = 1 << 24
 """Values whose squares are held at a time."""
 
@@ -85,10 +87,14 @@ class Weigh(NamedTask[FloatRun, Disturbed, tuple[Doubles, list[float]]]):
 
 @dataclass(frozen=True)
 class RunStep(NamedTask[Module, Inputs, list[Array]]):
-    """Real values of some results (by their place among `values_of`) of an integer net in one step."""
+    """Real values of some results (by their place among `values_of`) of an integer net in one step.
+
+    whole: of which all is asked for, even where they are large.
+    """
 
     net: Carried
     places: Sequence[int]
+    whole: Sequence[bool]
 
     def load(self) -> Module:
         """The net as the process has it already."""
@@ -96,12 +102,12 @@ class RunStep(NamedTask[Module, Inputs, list[Array]]):
 
     def compute(self, state: Module, part: Inputs) -> list[Array]:
         values = values_of(state.main)
-        wanted = {values[place] for place in self.places}
+        wanted = {values[place]: whole for place, whole in zip(self.places, self.whole)}
         found: dict[Value, Array] = {}
 
         def observe(value: Value, array: Array) -> None:
             if value in wanted:
-                found[value] = real(value, looked_at(array))
+                found[value] = real(value, array if wanted[value] else looked_at(array))
 
         run_function(state, state.main, part, observe)
         return [found[values[place]] for place in self.places]
@@ -156,6 +162,17 @@ def watched(function: Function) -> dict[str, Value]:
     for name, value in zip(function.output_names, function.returned):
         watch(name, value)
     return found
+
+
+def computed(function: Function) -> dict[str, Value]:
+    """The outputs that are no constants, by name."""
+    return {n: v for n, v in zip(function.output_names, function.returned) if v.op is not None and not is_constant(v)}
+
+
+def judged_whole(function: Function, steps: int) -> set[Value]:
+    """The outputs of which all is kept, as decisions are told by it; none where they would fill memory."""
+    returned = set(computed(function).values())
+    return returned if steps * sum(value.type.size for value in returned) <= _WHOLE else set()
 
 
 def _behind_of(values: Iterable[Value]) -> set[Operation]:

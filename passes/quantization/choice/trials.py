@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 from bmcompiler.analysis.profile import Timing
 from bmcompiler.ir import Operation
-from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.costs import OptionCosts
+from bmcompiler.passes.quantization.choice.measured import Measured
 from bmcompiler.passes.quantization.choice.programs import Programs, Shares
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option
@@ -20,18 +19,6 @@ from bmcompiler.passes.quantization.choice.units import Unit
 Lower = Callable[[Mapping[Operation, str], Mapping[Operation, str]], tuple[Building[Any], set[Operation]]]
 """(mode by op, reason by op that stays in float) -> the integer net and the ops that became integers."""
 Chosen = Mapping[Unit, Option]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What an assignment does to the outputs: energies of errors, by cluster."""
-
-    energies: Doubles
-
-    @property
-    def worst(self) -> float:
-        """Relative error of the worst cluster."""
-        return sqrt(self.energies.max(initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -48,7 +35,7 @@ class Trials:
 
     def measure(self, chosen: Chosen) -> Measured:
         """What an assignment does on held-back steps."""
-        return Measured(self.reference.output_errors(self._lowered(chosen), self.held_back))
+        return self.reference.measured(self._lowered(chosen), self.held_back)
 
     def timed(self, chosen: Chosen) -> tuple[Timing, Shares] | None:
         """The program of an assignment, and how units share its layers; None where none can be timed."""

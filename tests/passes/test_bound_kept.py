@@ -1,0 +1,185 @@
+"""A bound is kept by measuring: what a model of errors expects too little of is corrected, and decisions count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from nets import Net
+from test_mode_choice import Counting, quantize
+
+from bmcompiler.evaluation.measures import Count
+from bmcompiler.ir import Module
+from bmcompiler.ir.types import TensorType
+from bmcompiler.passes.quantization.choice.aim import Aim
+from bmcompiler.passes.quantization.choice.measured import Goal, Measured, mean
+from bmcompiler.passes.quantization.choice.search import Found, Search
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
+from bmcompiler.passes.quantization.choice.units import Unit
+from bmcompiler.passes.quantization.choice.ways import Ways
+from bmcompiler.passes.quantization.scale.scheme import Scales
+
+LAYERS = 12
+
+
+def problem() -> Problem:
+    """Layers that each add an energy of 1 in low, 0.1 in high, for 10, 13 and in float 40 cycles."""
+    n = Net()
+    x = n.input(1, 4)
+    for _ in range(LAYERS):
+        x = n.relu(x)
+    units = [Unit((op,)) for op in n.done(x).main.ops[:-1]]
+    names = (("low", 10, 1e-4), ("high", 13, 1e-5), (FLOAT, 40, 0.0))
+    options = {unit: [Option(name, cost, np.array([energy])) for name, cost, energy in names] for unit in units}
+    return Problem(options, {unit: [] for unit in units}, {unit: Border(0, 0) for unit in units})
+
+
+def search(measure: Callable[[Mapping[Unit, Option]], Measured], aim: Aim, whole: int | None = None) -> Search:
+    known = problem()
+    trials = SimpleNamespace(
+        measure=measure, cycles=known.cycles, reference=SimpleNamespace(roots=["out"]), in_float={}, fixed={}
+    )
+    start: dict[Unit, Option] = {unit: each[0] for unit, each in known.options.items()}
+    return Search(known, Found(start, measure(start)), trials, Ways(Scales.conversions, ()), aim, whole)  # type: ignore[arg-type]
+
+
+def energy(chosen: Mapping[Unit, Option]) -> float:
+    return float(sum(option.energies[0] for option in chosen.values()))
+
+
+@pytest.mark.parametrize("underestimated", [1.0, 4.0, 50.0])
+def test_the_bound_holds_where_the_expected_sum_is_too_small(underestimated: float) -> None:
+    """And what is spent is near what a model would spend that knew: no other tried one is cheaper within the bound."""
+
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        return Measured(np.array([underestimated * energy(chosen)]))
+
+    bound = 0.03
+    run = search(measure, Aim(error=bound))
+    found = run.found()
+    assert measure(run.start.chosen).worst > bound
+    assert found.measured.worst <= bound
+    least = min(13 * high + 40 * floats + 10 * (LAYERS - high - floats)
+                for high in range(LAYERS + 1) for floats in range(LAYERS + 1 - high)
+                if underestimated * (1e-4 * (LAYERS - high - floats) + 1e-5 * high) <= bound**2)  # fmt: skip
+    assert run.problem.cycles(found.chosen) <= 1.35 * least
+
+
+def test_an_error_of_the_whole_output_counts_where_clusters_are_near() -> None:
+    """A softmax makes more of what is off before it than clusters show."""
+
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        return Measured(np.array([energy(chosen)]), {"out": 25 * energy(chosen)}, {"out": 1.0})
+
+    found = search(measure, Aim(error=0.05)).found()
+    assert measure(search(measure, Aim()).start.chosen).worst < 0.05
+    assert found.measured.error("out") <= 0.05
+
+
+def flips(chosen: Mapping[Unit, Option]) -> Measured:
+    """Errors that a norm does not mind, and of 1,000 decisions as many lost as they are large."""
+    lost = 1000 * energy(chosen) ** 0.5
+    return Measured(np.array([energy(chosen) / 100]), kept={"out": Count(1000 - round(lost), 1000)})
+
+
+def test_by_default_decisions_are_kept_in_a_program_quicker_than_float() -> None:
+    run = search(flips, Aim(), whole=40 * LAYERS)
+    first, found = run.start.measured, run.found()
+    assert first.worst < 0.02 and first.decisions.share < 0.97
+    assert found.measured.decisions.share >= 0.99
+    assert run.problem.cycles(found.chosen) < 40 * LAYERS
+
+
+def test_decisions_that_cannot_be_kept_cost_nothing() -> None:
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        return Measured(np.array([energy(chosen) / 100]), kept={"out": Count(900, 1000)})
+
+    run = search(measure, Aim(), whole=40 * LAYERS)
+    assert run.found().chosen == run.start.chosen
+
+
+def test_on_the_way_to_what_is_no_nonsense_an_exact_one_is_worth_a_quarter() -> None:
+    """As where nothing is nonsense."""
+    known = problem()
+    first = {unit: each[0] for unit, each in known.options.items()}
+
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        floats = sum(option.name == FLOAT for option in chosen.values())
+        return Measured(np.array([1.0 if floats < 2 else 0.1**2 if floats < 4 else 1e-8]))
+
+    for price, error in ((40, 0.1), (12, 1e-4)):
+        run = search(measure, Aim())
+        options = {unit: [low, Option(FLOAT, price, np.array([0.0]))] for unit, (low, *_) in known.options.items()}
+        dear = Search(Problem(options, known.reads, known.border), Found(first, measure(first)),
+                      run.trials, run.ways, run.aim, None)  # fmt: skip
+        assert dear.found().measured.worst == pytest.approx(error)
+
+
+def test_nonsense_before_an_index_that_stays_is_worth_nothing() -> None:
+    """A norm before argmax is nothing that users see: only errors count there; few are chance."""
+
+    def kept(count: int, of: int) -> Callable[[Mapping[Unit, Option]], Measured]:
+        return lambda chosen: Measured(np.array([2500 * energy(chosen)]), kept={"out": Count(count, of)})
+
+    def cycles(run: Search) -> float:
+        return run.problem.cycles(run.found().chosen) / run.problem.cycles(run.start.chosen)
+
+    run, other, few = (search(kept(*counts), Aim()) for counts in ((400, 400), (200, 400), (4, 4)))
+    assert run.start.measured.worst > 1 and cycles(run) <= 1.5
+    for each in (other, few):
+        assert each.found().measured.worst < 0.5 and cycles(each) > 2
+
+
+def test_one_decision_of_few_is_chance() -> None:
+    def kept(count: int, of: int) -> bool:
+        return Measured(np.zeros(1), kept={"out": Count(count, of)}).keeps
+
+    assert kept(12, 13) and not kept(11, 13)
+    assert kept(495, 500) and not kept(494, 500)
+
+
+def test_the_next_better_costs_more_and_is_much_better() -> None:
+    run = search(lambda chosen: Measured(np.array([energy(chosen)])), Aim(cycles=1.05))
+    found = run.found()
+    other = run.next_better(found)
+    assert other is not None
+    assert run.problem.cycles(other.chosen) > run.problem.cycles(found.chosen)
+    assert other.measured.worst < 0.7 * found.measured.worst
+
+
+def test_steps_add_up() -> None:
+    one = Measured(np.array([1.0]), {"out": 1.0}, {"out": 4.0}, {"out": Count(1, 2)})
+    two = Measured(np.array([3.0]), {"out": 0.0}, {"out": 0.0}, {"out": Count(3, 3)})
+    both = mean([one, two])
+    assert both.energies.tolist() == [2.0] and both.error("out") == 0.5 and both.decisions == Count(4, 5)
+    assert Goal(["out"], decisions=True).over(both).tolist() == [1.0]
+
+
+def classifier(seed: int = 5) -> Module:
+    n = Net(seed)
+    x = n.relu(n.conv(n.input(1, 3, 8, 8), n.w(8, 3, 3, 3), n.w(8)))
+    return n.done(n.softmax(n.matmul(n.reshape(x, shape=(1, 288)), n.w(288, 5), n.w(5))))
+
+
+def test_the_summary_says_decisions_and_what_the_next_better_costs() -> None:
+    dear = Counting(low=100, high=140, asymmetric=150, float=1000)
+    notes = quantize(classifier(), ",max_cycles=1.01", dear).notes
+    (said,) = [note for note in notes if note.startswith("quantization modes")]
+    assert "decisions kept" in said and "% more cycles: max_error=" in said
+
+
+def test_samples_are_held_back_where_there_are_enough() -> None:
+    import bmcompiler
+
+    random = np.random.default_rng(2)
+    assert classifier().main.arguments[0].type == TensorType((1, 3, 8, 8))
+    for count, judged, unseen in ((32, 32, False), (64, 16, True), (66, 16, True)):
+        data: dict[str, Any] = {"data": random.normal(0, 1, (count, 3, 8, 8)).astype(np.float32)}
+        result = bmcompiler.compile_module(classifier(), target="bm1684", quantize="int8", data=data)
+        assert result.accuracy is not None
+        assert (result.accuracy.samples, result.accuracy.unseen) == (judged, unseen)
+        assert result.accuracy.decisions[0].of == judged
+        assert ("held back" in str(result)) == unseen
