@@ -58,6 +58,11 @@ class Seen:
         return "" if self.maker is None else self.maker.short_name
 
     @property
+    def of_map(self) -> bool:
+        """Whether the op that made it gives more than one row of numbers of a sample."""
+        return self.maker is not None and sum(n > 1 for n in self.maker.results[0].shape[1:]) > 1
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Of one step."""
         return self.arrays[0].shape
@@ -283,7 +288,7 @@ def _logits(seen: Seen) -> About | None:
     if not seen.is_float or not seen.alone or len(shape) < 2:
         return None
     rank, layer = len(shape), isinstance(seen.maker, TensorOp) and seen.maker.affine
-    rows = rank == 2 and layer and shape[1] > 1
+    rows = rank == 2 and layer and shape[1] > 1 and not seen.of_map
     letters = rank == 3 and layer and shape[2] >= (_LETTERS if seen.sole else _WORDS)
     maps = rank == 4 and seen.name in ("resize", "upsample", "deconv") and shape[1] > 1
     axis = 1 if rows or maps else len(seen.shape) - 1
@@ -291,6 +296,13 @@ def _logits(seen: Seen) -> About | None:
         return None
     best = np.concatenate([x.argmax(axis).ravel() for x in seen.arrays])
     return _with_usual(seen, About(axis)) if len(np.unique(best)) > 1 else None
+
+
+def _anchors(seen: Seen) -> About | None:
+    """A list of one raw number for each place of a map that a layer gives, some above 0, as before a sigmoid."""
+    layer = isinstance(seen.maker, TensorOp) and seen.maker.affine
+    fits = seen.is_float and seen.alone and layer and seen.of_map and max(seen.shape[1:]) == prod(seen.shape[1:])
+    return About(threshold=0) if fits and any((x > 0).any() for x in seen.arrays) else None
 
 
 def _sums_to_one(array: Array, axis: int) -> bool:
@@ -302,15 +314,12 @@ def _within_one(array: Array) -> bool:
 
 
 def _is_sigmoid(op: Operation | None) -> bool:
-    """Whether an op is a sigmoid, or joins or moves nothing but sigmoids."""
+    """Whether an op is a sigmoid, or joins or reshapes nothing but sigmoids."""
     if not isinstance(op, TensorOp):
         return False
-    if op.short_name in ("concat", *_MOVES):
+    if op.short_name in ("concat", "reshape"):
         return all(_is_sigmoid(value.op) for value in op.operands)
     return op.short_name in ("sigmoid", "hard_sigmoid")
-
-
-_MOVES = ("reshape", "transpose")
 
 
 def _scores(seen: Seen, about: About, scores: Sequence[Array] | None = None) -> About:
@@ -345,6 +354,7 @@ KINDS = (
     Kind("scores", _sigmoids, measures.sides_kept, "sides of the threshold"),
     Kind("embedding", _embedding, measures.cosines, "cosines"),
     Kind("classes", _logits, measures.classes_kept, "largest classes"),
+    Kind("scores", _anchors, measures.found_kept, "scores above 0"),
 )
-_SURE = len(KINDS) - 1
+_SURE = len(KINDS) - 2
 """Kinds that an output has whatever others are; raw numbers are classes only where there are none of these."""

@@ -80,6 +80,12 @@ def sides_kept(found: Array, wanted: Array, about: About) -> Count:
     return Count(float(same.sum()), same.size)
 
 
+def found_kept(found: Array, wanted: Array, about: About) -> Count:
+    """Scores over the threshold in either form, that are over it in both."""
+    here, there = found > about.threshold, wanted > about.threshold
+    return Count(float((here & there).sum()), int((here | there).sum()))
+
+
 def peaks_kept(found: Array, wanted: Array, about: About) -> Count:
     """Peaks of either map, above the threshold and not below their 8 neighbours, where the other is above it nearby."""
     count = Count()

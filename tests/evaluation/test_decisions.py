@@ -12,7 +12,15 @@ import pytest
 
 from bmcompiler.errors import UsageError
 from bmcompiler.evaluation.decisions import Decisions, decisions
-from bmcompiler.evaluation.measures import About, Count, boxes_kept, detections_kept, letters_kept, peaks_kept
+from bmcompiler.evaluation.measures import (
+    About,
+    Count,
+    boxes_kept,
+    detections_kept,
+    found_kept,
+    letters_kept,
+    peaks_kept,
+)
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
 
@@ -68,6 +76,10 @@ KINDS: dict[str, tuple[Callable[[Net], Any], str]] = {
     "logarithm": (lambda n: n.log_softmax(head(n, 7)), "classes"),
     "raw numbers of classes": (lambda n: head(n, 7), "classes"),
     "letters": (lambda n: n.matmul(n.input(1, 6, 20), n.w(20, 30)), "classes"),
+    "one number of each anchor": (
+        lambda n: n.reshape(n.permute(n.conv(features(n), n.w(2, 8, 1, 1)), order=(0, 2, 3, 1)), shape=(1, 200, 1)),
+        "scores",
+    ),
     "index": (lambda n: n.arg(head(n, 7), method="max", axis=1), "numbers"),
     "sigmoids": (lambda n: n.sigmoid(head(n, 7)), "scores"),
     "joined sigmoids": (lambda n: n.concat(n.sigmoid(x := head(n, 7)), n.sigmoid(n.neg(x)), axis=1), "scores"),
@@ -108,6 +120,12 @@ def test_numbers_beside_scores_are_no_classes() -> None:
     n = Net(3)  # words, and corners of anchors
     x = n.input(1, 6, 20)
     assert kinds(n.done(n.matmul(x, n.w(20, 300)), n.matmul(x, n.w(20, 16)))) == ["classes", ""]
+
+
+def test_anchors_above_0_in_either_form_are_what_counts() -> None:
+    """Not the many that both leave out, nor the one that is largest."""
+    found, wanted = np.array([[[3.0], [-1], [1], [-9]]]), np.array([[[1.0], [2], [3], [-9]]])
+    assert found_kept(found, wanted, About(threshold=0)) == Count(2, 3)
 
 
 def test_the_class_that_most_positions_have_does_not_count() -> None:
