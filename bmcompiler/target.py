@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.ir import Function, Module, Operation
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.pipelines import PipelineTable
 from bmcompiler.plugins.custom_layers import CUSTOMIZED, plugin_kernel
@@ -80,7 +81,7 @@ class Kernel(Generic[OpT]):
                 return f"{self._text(name)}{got}"
         return None
 
-    def evaluate(self, op: OpT, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Array) -> Any:
         """What the chip computes for `op`, bit for bit; overridden where that differs from the op's own meaning."""
         from bmcompiler.ops.bf16 import meaning
 

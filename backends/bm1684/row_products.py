@@ -7,7 +7,6 @@ made in four accumulators, those of matrices in two (bm1684.md 6.1, 6.3): which 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.cycles import PIXELS
@@ -22,6 +21,7 @@ from bmcompiler.backends.lanes.kernels.sums.row_products import DEEPEST, Factors
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Apart
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
@@ -49,11 +49,12 @@ class RowMatmulKernel(SingleProductKernel):
     def order_of_sums(self, op: Matmul) -> str:
         return "four accumulators"
 
-    def sums(self, arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
+    def sums(self, arithmetic: Arithmetic, left: Array, right: Array, bias: Array | None) -> Array:
         assert isinstance(arithmetic, Bm1684Arithmetic), "the machine of this chip has it"
         total = bias
         for k0, k1 in chunks_of(left.shape[1]):
             total = arithmetic.row_product(left[:, k0:k1], right[k0:k1], total)
+        assert total is not None, "a product has a depth"
         return total
 
     def multiply(self, op: Matmul, build: Build, factors: Sequence[Factors], scratch: list[int]) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import index
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -174,7 +173,7 @@ def rows_of(columns: Columns) -> Iterator[Fields]:
     return (dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values())))
 
 
-def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[Ints, dict[int, Columns]]:
+def split_stream(data: bytes | memoryview, formats: Mapping[int, Format]) -> tuple[Ints, dict[int, Columns]]:
     """A stream of commands of two formats of one size that are told apart by their first bit.
 
     Returns: the number (n,) of every command's format, and the columns of each format's commands.
@@ -189,7 +188,7 @@ def split_stream(data: Any, formats: Mapping[int, Format]) -> tuple[Ints, dict[i
     return kind, {number: layout.decode(rows[kind == number]) for number, layout in formats.items()}
 
 
-def stream_commands(data: Any, formats: Mapping[int, Format]) -> Iterator[tuple[int, Fields]]:
+def stream_commands(data: bytes | memoryview, formats: Mapping[int, Format]) -> Iterator[tuple[int, Fields]]:
     """(number of the format, fields) of each command of such a stream, in order. Raises EncodingError as above."""
     kind, columns = split_stream(data, formats)
     rows = {number: rows_of(found) for number, found in columns.items()}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 
 BF16 = "bf16"
 
 
-def meaning(op: TensorOp, *arrays: Any) -> Any:
+def meaning(op: TensorOp, *arrays: Array) -> Array | tuple[Array, ...]:
     """`op.evaluate`; operands of bf16 count as f32, and results of that type are rounded to the nearest, ties to even.
 
     Ops on the bits of elements (`reads_bits`) and ops without bf16 are evaluated as they are.
@@ -23,5 +24,5 @@ def meaning(op: TensorOp, *arrays: Any) -> Any:
     return _declared(op.results[0], out)
 
 
-def _declared(value: Any, array: Any) -> Any:
+def _declared(value: Any, array: Array) -> Any:
     return array.astype(value.type.numpy) if value.dtype == BF16 else array

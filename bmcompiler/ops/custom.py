@@ -12,6 +12,7 @@ from bmcompiler.bmnet import inst as insts
 from bmcompiler.bmnet import tensor_op
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, tensorop, variadic_operand
 from bmcompiler.plugins.custom_layers import (
     GROUP,
@@ -73,7 +74,7 @@ class Customized(TensorOp):
         if self.target and any(v.dtype != "i8" or v.type.quant is None for v in values):
             raise self.invalid(f"its form for {self.target} takes and gives i8 with a quantization")
 
-    def evaluate(self, *arrays: Any) -> Any:
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         function = cpu_function(self.sub_type)
         if self.target:
             out = self._integers(arrays, function)
@@ -87,7 +88,7 @@ class Customized(TensorOp):
             raise self.shape_error(f"its plugin computed {len(outs)} outputs, declared {len(self.results)}")
         return tuple(self._result(np.asarray(array), index) for index, array in enumerate(outs))
 
-    def _integers(self, arrays: Sequence[Any], function: CpuFunction | None) -> np.ndarray:
+    def _integers(self, arrays: Sequence[Array], function: CpuFunction | None) -> np.ndarray:
         """What the plugin's kernel or instruction class computes."""
         kind = plugin_kernel(self.target, self)
         if kind is not None and kind.evaluate is not Kernel.evaluate:

@@ -7,11 +7,11 @@ their rules and everything behind the sums are the same for the three ops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from bmcompiler.numeric import arith, factors, quant_modes
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
 from bmcompiler.ops.base import Ints, attr
@@ -26,7 +26,7 @@ HALVES = ("f16", "bf16")
 _FACTORS = 3
 """Place of the factors among the operands, behind data, weight and bias."""
 
-Sums = Callable[[Any, Any, int], Any]
+Sums = Callable[[Array, Array, int], Array]
 """(data, weight, value of padding) -> exact integer sums of products."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp, attr
 
 BYTES = ("i8", "u8")
@@ -125,7 +126,7 @@ def need_axis(op: TensorOp, axis: int, rank: int) -> int:
     return axis
 
 
-def need_length(op: TensorOp, name: str, items: Sequence[Any], rank: int) -> None:
+def need_length(op: TensorOp, name: str, items: Sequence[object], rank: int) -> None:
     """Raise ShapeError unless a list has one entry per axis."""
     if len(items) != rank:
         raise op.shape_error(f"{name} needs one entry per axis: {rank}, got {len(items)}")
@@ -150,6 +151,6 @@ def holding(magnitude: int) -> Any:
     return np.int32 if magnitude < 1 << 31 else np.int64
 
 
-def widened(*arrays: np.ndarray | None) -> tuple[Any, ...]:
+def widened(*arrays: Array | None) -> tuple[Any, ...]:
     """float16 arrays as float32, so that sums are not rounded at each step; others as they are."""
     return tuple(a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in arrays)

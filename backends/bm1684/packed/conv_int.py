@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
 from bmcompiler.target import Kernel, rule
 
@@ -71,7 +71,7 @@ class IntConvKernel(ConvGeometry):
     def fills(self, op: Convolution) -> bool:
         return self.border(op) != 0 or super().fills(op)
 
-    def evaluate(self, op: Convolution, *arrays: Any) -> Any:
+    def evaluate(self, op: Convolution, *arrays: Array) -> Array:
         """The op itself: sums are exact and rounding is the op's."""
         return Kernel.evaluate(self, op, *arrays)
 

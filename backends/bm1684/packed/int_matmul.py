@@ -27,6 +27,7 @@ from bmcompiler.backends.lanes.kernels.sums.product import Product, product_of
 from bmcompiler.backends.lanes.kernels.windows.conv_geometry import channel_groups
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
@@ -91,7 +92,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
             Axis(1),
         )
 
-    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
+    def evaluate(self, op: Matmul, *arrays: Array) -> Array:
         """The op itself: sums are exact and rounding is the op's."""
         return op.evaluate(*arrays)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.codegen.window import MAX_STEP
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.target import rule
 
@@ -99,7 +100,7 @@ class ShiftedAvgPoolKernel(IntAvgPool):
             tile = Packed(result, 1, False)
             emit_packed(build, Eu.MIN, dims, tile, tile, Number(127, 1, False))
 
-    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
+    def evaluate(self, op: AvgPool, *arrays: Array) -> Array:
         """The op itself."""
         return op.evaluate(*arrays)
 
@@ -128,7 +129,7 @@ class WordAvgPoolKernel(IntAvgPool):
         scratch = (lane_bytes(dims),) * (1 + steps.registers)
         return TileWork((source,), (out,), scratch, compute, self.window_cycles(op, box, slide, 4) + steps.cycles(dims))
 
-    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
+    def evaluate(self, op: AvgPool, *arrays: Array) -> Array:
         """The op itself."""
         return op.evaluate(*arrays)
 

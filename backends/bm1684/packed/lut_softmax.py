@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.packed.int_elementwise import table_load, table_of
@@ -13,6 +12,7 @@ from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.elements.integer import LutSoftmax
 from bmcompiler.target import rule
 
@@ -33,7 +33,7 @@ class LutSoftmaxKernel(ReductionKernel[LutSoftmax]):
         """Behind the look-up."""
         return self.machine.recorded(_shares, 1, axes=self.view(op).axes)
 
-    def evaluate(self, op: LutSoftmax, *arrays: Any) -> Any:
+    def evaluate(self, op: LutSoftmax, *arrays: Array) -> Array:
         x, table = arrays
         return super().evaluate(op, table[x.view("u1")])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import accumulate
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from bmcompiler.backends.lanes.recipes import Steps
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import dense_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import QuantizeBands
 from bmcompiler.target import rule
@@ -64,7 +65,7 @@ class QuantizeBandsKernel(LocalKernel[QuantizeBands]):
     def fields(self, op: QuantizeBands) -> bool:
         return CHIP.fits_fields(LaneRows(dims4(op.result), op.stride).words)
 
-    def evaluate(self, op: QuantizeBands, *arrays: Any) -> Any:
+    def evaluate(self, op: QuantizeBands, *arrays: Array) -> Array:
         (x,) = arrays
         integers: np.ndarray = self._steps(op).integers(x).astype(op.type.numpy)
         return op.cut(integers, op.bands)

@@ -24,6 +24,7 @@ from bmcompiler.chip import align_up
 from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.factors import OFFSETS
 from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.ops.modes import corrected_bias
@@ -50,7 +51,7 @@ def fits_sums(op: Convolution | Matmul, depth: int) -> bool:
 
 
 def _constants(
-    op: Convolution | Matmul, weight: Any, bias: Any, factors: Any, over_depth: Callable[[np.ndarray], np.ndarray]
+    op: Convolution | Matmul, weight: Array, bias: Array, factors: Any, over_depth: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
     """(channels, `WORDS`) int32."""
     rows = np.zeros((len(bias), WORDS), np.int32)

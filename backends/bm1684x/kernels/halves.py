@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
 from bmcompiler.backends.lanes.facts import Shape
@@ -11,6 +9,7 @@ from bmcompiler.backends.lanes.kernels.base import LocalKernel, item_bytes
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.target import rule
 
@@ -48,7 +47,7 @@ class FloatCastKernel(LocalKernel[Cast]):
         outputs = (self.machine.activation_out(op.result, view, box),)
         return TileWork(inputs, outputs, (), compute, self.machine.cycles.pass_cycles(dims))
 
-    def evaluate(self, op: Cast, *arrays: Any) -> Any:
+    def evaluate(self, op: Cast, *arrays: Array) -> Array:
         wide = op.x.dtype == "f32"
         half = self.machine.arithmetic_of(op.type.dtype if wide else op.x.dtype)
         assert isinstance(half, HalfArithmetic), "one side of the cast has 16 bits"

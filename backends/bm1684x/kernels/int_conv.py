@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, TileWork
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv
 from bmcompiler.target import Kernel, rule
@@ -62,7 +62,7 @@ class IntConvKernel(ConvGeometry):
     def border(self, op: Convolution) -> int:
         return op.zero_points[0] & 0xFF if op.zero_points else 0
 
-    def evaluate(self, op: Convolution, *arrays: Any) -> Any:
+    def evaluate(self, op: Convolution, *arrays: Array) -> Array:
         """The op itself: sums are exact and rounding is the op's."""
         return Kernel.evaluate(self, op, *arrays)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
@@ -18,6 +16,7 @@ from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, i
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir.types import numpy_dtype
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Relu
 from bmcompiler.ops.elements.elementwise import Max, Min
@@ -89,7 +88,7 @@ class IntegersKernel(NarrowKernel[TensorOp]):
     def known_types(self, op: TensorOp) -> bool:
         return all(v.dtype in KINDS for v in (*op.operands, *op.results)) and steps_of(op) is not None
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: TensorOp, *arrays: Array) -> Array:
         """Exact, so what the op says."""
         return op.evaluate(*arrays)
 
@@ -195,7 +194,7 @@ class QuantizeKernel(NarrowKernel[Quantize]):
         passes = 2 * cycles.pass_cycles(dims) + 2 * bool(zero) * cycles.pass_cycles(dims, in_place=True)
         return TileWork(tuple(inputs), (out,), (chip.aligned_bytes(dims),), compute, passes)
 
-    def evaluate(self, op: Quantize, *arrays: Any) -> Any:
+    def evaluate(self, op: Quantize, *arrays: Array) -> Array:
         """The op; the chip makes 0 of NaN."""
         (x,) = arrays
         return op.evaluate(np.where(np.isnan(x), np.float32(0), x))

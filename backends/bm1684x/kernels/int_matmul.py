@@ -30,6 +30,7 @@ from bmcompiler.chip import align_up
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import Kernel, rule
@@ -65,7 +66,7 @@ class IntMatmulKernel(LocalKernel[Matmul]):
     def known_sizes(self, op: Matmul) -> bool:
         return max(product_of(op).depth, op.right.shape[-2], op.right.shape[-1]) <= self.chip.most_size
 
-    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
+    def evaluate(self, op: Matmul, *arrays: Array) -> Array:
         """The op itself: sums are exact and rounding is the op's."""
         return Kernel.evaluate(self, op, *arrays)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.instructions.window import integer_average
@@ -12,6 +11,7 @@ from bmcompiler.backends.lanes.kernels.windows.sliding import Slide
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.target import rule
 
@@ -39,6 +39,6 @@ class IntAvgPoolKernel(PoolKernel[AvgPool]):
         chip = self.chip
         build.issue(command, [chip.plane(ins[0], slide.shape, 1)], [chip.plane(result, extents(box), 1)])
 
-    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
+    def evaluate(self, op: AvgPool, *arrays: Array) -> Array:
         """The op itself."""
         return op.evaluate(*arrays)

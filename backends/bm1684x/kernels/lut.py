@@ -21,6 +21,7 @@ from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_activation, is_constant, item_bytes
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.elements.integer import Lut
 from bmcompiler.target import rule
 
@@ -95,7 +96,7 @@ class LutKernel(NarrowKernel[Lut]):
         known = Buffer(size, "", entries * item, transfer, True)
         return TileWork((*inputs, known), (out,), (), compute, cycles_of(self.machine).gather(indices))
 
-    def evaluate(self, op: Lut, *arrays: Any) -> Any:
+    def evaluate(self, op: Lut, *arrays: Array) -> Array:
         """The op itself."""
         return op.evaluate(*arrays)
 

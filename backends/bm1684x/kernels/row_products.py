@@ -12,7 +12,6 @@ bias and products go to two accumulators in turn, where the bias is what the res
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Precision
@@ -37,6 +36,7 @@ from bmcompiler.backends.lanes.matrices import matrix_shape
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
@@ -68,7 +68,7 @@ class HalfMatmulKernel(RowProductKernel):
 class SingleMatmulKernel(SingleProductKernel):
     """matmul of fp32: convolutions; one command transposes a right operand that lies so."""
 
-    def sums(self, arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
+    def sums(self, arithmetic: Arithmetic, left: Array, right: Array, bias: Array | None) -> Array:
         return summed_in_chunks(arithmetic, left, right, bias)
 
     def multiply(self, op: Matmul, build: Build, factors: Sequence[Factors], scratch: list[int]) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -116,7 +115,7 @@ class RunKernel(DvKernel[OpT]):
             None if extent == wanted else f"the device would make {extent.w} x {extent.h}, not {wanted.w} x {wanted.h}"
         )
 
-    def evaluate(self, op: OpT, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Array) -> Array:
         given = dict(zip(op.operands, arrays))
         inside = next((value for value in op.operands if is_unrounded(value.op)), None)
         parts = self.parts(op) if inside is None else [self._stage(op, inside)]

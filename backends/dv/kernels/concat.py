@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.backends.dv.arithmetic.stages import to_half
@@ -14,6 +12,7 @@ from bmcompiler.backends.dv.kernels.base import DvKernel
 from bmcompiler.backends.dv.lowering.build import extent_of
 from bmcompiler.backends.dv.lowering.parts import Part
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.places.shape import Concat
 from bmcompiler.target import rule
 
@@ -26,7 +25,7 @@ class ConcatKernel(DvKernel[Concat]):
     def maps(self, op: Concat) -> list[Value]:
         return list(op.operands)
 
-    def evaluate(self, op: Concat, *arrays: Any) -> Any:
+    def evaluate(self, op: Concat, *arrays: Array) -> Array:
         return np.concatenate([to_half(array) for array in arrays], axis=op.axis).astype(np.float32)
 
     @rule("Maps must have 4 dimensions and be joined along channels, axis 1", "axis")

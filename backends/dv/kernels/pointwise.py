@@ -168,7 +168,7 @@ def _per_channel(op: TensorOp, layout: str, halves: Any, values: tuple[Value, ..
     return Part(run, Filters(values, halves, f"{layout} of {channels}, each {_repeats(op)}"))
 
 
-def _channels(op: TensorOp, weight: Any, bias: Any = None) -> RunWeights:
+def _channels(op: TensorOp, weight: Array, bias: Array | None = None) -> RunWeights:
     """Factors and shifts as the weights of a depthwise convolution."""
     shift = half_weights(np.asarray(0 if bias is None else bias, np.float32))
     return RunWeights(_spread(op, half_weights(np.asarray(weight))).reshape(-1, 1, 1, 1), _spread(op, shift))

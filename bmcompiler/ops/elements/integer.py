@@ -7,13 +7,12 @@ the result saturates to its element type. All values are raw integers: only `qua
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.ir.types import DTYPES, numpy_dtype
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import INTEGER, Axis, Ints, TensorOp, attr, operand, tensorop, variadic_operand
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.shared import (
@@ -159,7 +158,7 @@ class WeightedSum(_Shifted):
             )
         return plain(self.operands[0].type)
 
-    def total(self, arrays: tuple[Any, ...], value: int = 0) -> np.ndarray:
+    def total(self, arrays: tuple[Array, ...], value: int = 0) -> np.ndarray:
         """The sum and a value, before the shift."""
         terms = list(zip(arrays, self.multipliers))
         dtype = holding(sum(largest(array) * abs(multiplier) for array, multiplier in terms) + abs(value))

@@ -11,6 +11,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, Axis, TensorOp, attr, one_of, operand, optional_operand, tensorop
 from bmcompiler.ops.shared import NARROW, along_axis, need_axis, need_dtype, need_float
 
@@ -163,7 +164,7 @@ class QuantizeLinear(LinearQuant):
         self.check_parameters()
         return TensorType(self.input.shape, self.dtype)
 
-    def evaluate(self, x: Any, scale: Any, zero_point: np.ndarray | None = None) -> Any:
+    def evaluate(self, x: Array, scale: Array, zero_point: np.ndarray | None = None) -> Array:
         limits = np.iinfo(self.result.type.numpy)
         wide = np.rint(x.astype(scale.dtype, copy=False) / self.spread(scale)).astype(np.float64)
         if zero_point is not None:
@@ -192,7 +193,7 @@ class DequantizeLinear(LinearQuant):
         self.check_parameters()
         return TensorType(self.input.shape, self.scale.dtype)
 
-    def evaluate(self, x: Any, scale: Any, zero_point: np.ndarray | None = None) -> Any:
+    def evaluate(self, x: Array, scale: Array, zero_point: np.ndarray | None = None) -> Array:
         wide = x.astype(np.int64)
         if zero_point is not None:
             wide = wide - self.spread(zero_point)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import INTEGER, TensorOp, attr, one_of, operand, tensorop
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.shared import (
@@ -22,7 +22,7 @@ from bmcompiler.ops.shared import (
     plain,
 )
 
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "equal": np.equal,
     "less": np.less,
     "less_equal": np.less_equal,

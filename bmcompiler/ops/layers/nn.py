@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, optional_operand, tensorop
@@ -79,14 +82,16 @@ class Conv(Convolution):
         ow = window_count(self, w + left + right, kw, self.strides[1], self.dilations[1])
         return TensorType((n, o, oh, ow), self.input.dtype)
 
-    def evaluate(self, x: Any, weight: Any, bias: np.ndarray | None = None, factors: np.ndarray | None = None) -> Any:
+    def evaluate(
+        self, x: Array, weight: Array, bias: np.ndarray | None = None, factors: np.ndarray | None = None
+    ) -> Array:
         geometry: dict[str, Any] = {"strides": self.strides, "pads": self.pads}
         geometry |= {"dilations": self.dilations, "groups": self.group}
         if self.input.type.is_float:
             out = conv2d_float(x, weight, **geometry)
             return activated(self, out if bias is None else np.add(out, bias[:, None, None], out=out))
 
-        def sums(x: Any, weight: Any, border: int) -> Any:
+        def sums(x: Array, weight: Array, border: int) -> Array:
             if not border:
                 return arith.conv2d(x, weight, **geometry)
             return arith.conv2d(_padded(x, self.pads, border), weight, **{**geometry, "pads": (0, 0, 0, 0)})
@@ -149,7 +154,9 @@ class Deconv(Convolution):
             sizes.append(out)
         return TensorType((n, o * self.group, *sizes), self.input.dtype)
 
-    def evaluate(self, x: Any, weight: Any, bias: np.ndarray | None = None, factors: np.ndarray | None = None) -> Any:
+    def evaluate(
+        self, x: Array, weight: Array, bias: np.ndarray | None = None, factors: np.ndarray | None = None
+    ) -> Array:
         if not self.input.type.is_float:
             shaped = None if bias is None else bias[:, None, None]
             return activated(self, requantize_products(self, self.sums, x, weight, shaped, self.over_depth, factors))
@@ -159,7 +166,7 @@ class Deconv(Convolution):
             out += bias_wide[:, None, None]
         return activated(self, out.astype(x.dtype, copy=False))
 
-    def sums(self, x: Any, weight: Any, border: int) -> Any:
+    def sums(self, x: Array, weight: Array, border: int) -> Array:
         """Exact sums of products before the requantization, i64, as if `border` stood between and around the inputs."""
         if not border:
             return self.scatter(x, weight, arith.matmul, np.int64)
@@ -172,7 +179,7 @@ class Deconv(Convolution):
         grouped = weight.reshape(self.group, c // self.group, o, kh, kw)
         return grouped.sum((1, 3, 4)).reshape(-1, 1, 1)
 
-    def scatter(self, x: Any, weight: Any, product: Any, dtype: Any) -> Any:
+    def scatter(self, x: Array, weight: Array, product: Callable[[Array, Array], Array], dtype: DTypeLike) -> Array:
         """One matrix product per tap, added into a canvas with room for everything, which is then cut."""
         n, c, h, w = x.shape
         _, o, kh, kw = weight.shape
@@ -235,7 +242,9 @@ class Matmul(Products):
             raise self.shape_error(f"bias must have shape [{n}], got {list(self.bias.shape)}")
         return TensorType((*broadcast_shape(self, left[:-2], right[:-2]), m, n), self.left.dtype)
 
-    def evaluate(self, left: Any, right: Any, bias: np.ndarray | None = None, factors: np.ndarray | None = None) -> Any:
+    def evaluate(
+        self, left: Array, right: Array, bias: np.ndarray | None = None, factors: np.ndarray | None = None
+    ) -> Array:
         a = left.swapaxes(-1, -2) if self.transpose_left else left
         b = right.swapaxes(-1, -2) if self.transpose_right else right
         if not self.left.type.is_float:
@@ -267,8 +276,14 @@ def window_count(op: TensorOp, size: int, kernel: int, stride: int, dilation: in
 
 
 def conv2d_float(
-    x: Any, weight: Any, *, strides: Any = (1, 1), pads: Any = (0, 0, 0, 0), dilations: Any = (1, 1), groups: int = 1
-) -> Any:
+    x: Array,
+    weight: Array,
+    *,
+    strides: tuple[int, ...] = (1, 1),
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilations: tuple[int, ...] = (1, 1),
+    groups: int = 1,
+) -> Array:
     """Float convolution without bias in the element type of `x` (float16 summed in float32); shapes as `Conv`."""
     dtype = x.dtype
     x, weight = widened(x, weight)

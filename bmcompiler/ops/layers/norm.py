@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, Axes, Axis, TensorOp, attr, operand, optional_operand, tensorop
 from bmcompiler.ops.shared import along_axis, check_products, holding, largest, need_axis, plain, widened
 
@@ -45,7 +44,7 @@ class Scale(TensorOp):
         _need_vectors(self, need_axis(self, self.axis, self.input.type.rank))
         return plain(self.input.type)
 
-    def evaluate(self, x: Any, weight: Any, bias: np.ndarray | None = None) -> Any:
+    def evaluate(self, x: Array, weight: Array, bias: np.ndarray | None = None) -> Array:
         factor = along_axis(weight, self.axis, x.ndim)
         if x.dtype.kind == "f":
             out = x * factor
@@ -213,7 +212,7 @@ class LayerNorm(LastAxesNorm):
     beta = optional_operand()
     weight_operands = ("gamma", "beta")
 
-    def evaluate(self, x: Any, gamma: np.ndarray | None = None, beta: np.ndarray | None = None) -> Any:
+    def evaluate(self, x: Array, gamma: np.ndarray | None = None, beta: np.ndarray | None = None) -> Array:
         (wide,) = widened(x)
         centred = wide - wide.mean(axis=self.axes(), keepdims=True)
         variance = np.mean(np.square(centred), axis=self.axes(), keepdims=True)
@@ -234,7 +233,7 @@ class RmsNorm(LastAxesNorm):
     gamma = optional_operand()
     weight_operands = ("gamma",)
 
-    def evaluate(self, x: Any, gamma: np.ndarray | None = None) -> Any:
+    def evaluate(self, x: Array, gamma: np.ndarray | None = None) -> Array:
         (wide,) = widened(x)
         squares = np.mean(np.square(wide), axis=self.axes(), keepdims=True)
         out = wide / np.sqrt(squares + squares.dtype.type(self.epsilon))

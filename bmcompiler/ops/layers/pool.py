@@ -8,6 +8,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith, quant_modes
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.layers.nn import window_count
 from bmcompiler.ops.shared import BYTES, holding, largest, need_dtype, need_same_dtype, need_shift, widened
@@ -58,7 +59,7 @@ class Pool(TensorOp):
         )
         return down, across
 
-    def windows(self, x: Any, combine: Any) -> Any:
+    def windows(self, x: Array, combine: np.ufunc) -> Array:
         """`combine` over the windows of a padded array: columns first, then rows, one slice per tap."""
         for axis, i in ((3, 1), (2, 0)):
             count, stride, dilation = self.infer_shape()[axis], self.strides[i], self.taps()[i]
@@ -104,7 +105,7 @@ class MaxPool(MaxWindows):
     def infer(self) -> TensorType:
         return self.operands[0].type.with_shape(self.infer_shape())
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         kind = x.dtype.kind
         lowest = -np.inf if kind == "f" else False if kind == "b" else np.iinfo(x.dtype).min
         return self.windows(self.padded(x, lowest), np.maximum)
@@ -138,7 +139,7 @@ class AvgPool(Pool):
     def infer(self) -> TensorType:
         return TensorType(self.infer_shape(), self.input.dtype)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         if x.dtype.kind != "f":
             total = arith.pool_sum(self.padded(x, 0), self.kernel, self.strides)
             magnitude = largest(x) * self.kernel[0] * self.kernel[1] * abs(self.multiplier)

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, Floats, Ints, Strs, TensorOp, attr, operand, optional_operand, tensorop
 
 # name -> function of (x, alpha, beta), with the defaults of alpha and beta
-ACTIVATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], float, float]] = {
+ACTIVATIONS: dict[str, tuple[Callable[[Array, Any, Any], Array], float, float]] = {
     "relu": (lambda x, a, b: np.maximum(x, 0), 0.0, 0.0),
     "tanh": (lambda x, a, b: np.tanh(x), 0.0, 0.0),
     "sigmoid": (lambda x, a, b: 1 / (1 + np.exp(-x)), 0.0, 0.0),
@@ -86,7 +87,7 @@ class _Recurrent(TensorOp):
             if given and len(given) != count:
                 raise self.invalid(f"alphas and betas need one entry per activation: {count}, got {len(given)}")
 
-    def activation(self, direction: int) -> list[Callable[[Any], Any]]:
+    def activation(self, direction: int) -> list[Callable[[Array], Array]]:
         """The activation functions of one direction, on pre-activations that `clip` limits."""
         first = direction * len(self.functions)
         found = []
@@ -98,7 +99,9 @@ class _Recurrent(TensorOp):
             found.append(self._limited(function, alpha, beta))
         return found
 
-    def _limited(self, function: Callable[[Any, Any, Any], Any], alpha: float, beta: float) -> Callable[[Any], Any]:
+    def _limited(
+        self, function: Callable[[Array, Any, Any], Array], alpha: float, beta: float
+    ) -> Callable[[Array], Array]:
         limit = self.clip
 
         def apply(x: np.ndarray) -> np.ndarray:
@@ -107,7 +110,7 @@ class _Recurrent(TensorOp):
 
         return apply
 
-    def evaluate(self, x: Any, weight: Any, recurrence: Any, bias: Any, *states: Any) -> Any:
+    def evaluate(self, x: Array, weight: Array, recurrence: Array, bias: Array, *states: Array) -> tuple[Array, ...]:
         steps, images, _ = x.shape
         directions, _, hidden = recurrence.shape
         kind = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
@@ -133,8 +136,8 @@ class _Recurrent(TensorOp):
         return tuple(array.astype(x.dtype, copy=False) for array in (out, *final))
 
     def stepper(
-        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
-    ) -> Callable[..., tuple[Any, ...]]:
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Array]
+    ) -> Callable[..., tuple[Array, ...]]:
         """One step: (input part of the gates, states...) -> states."""
         raise TypeError(f"{type(self).__name__} defines no step")
 
@@ -155,8 +158,8 @@ class Rnn(_Recurrent):
     functions = ("tanh",)
 
     def stepper(
-        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
-    ) -> Callable[..., tuple[Any, ...]]:
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Array]
+    ) -> Callable[..., tuple[Array, ...]]:
         (f,) = self.activation(direction)
         return lambda x, h: (f(x + h @ recurrence.T + bias),)
 
@@ -179,14 +182,14 @@ class Gru(_Recurrent):
     functions = ("sigmoid", "tanh")
 
     def stepper(
-        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
-    ) -> Callable[..., tuple[Any, ...]]:
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Array]
+    ) -> Callable[..., tuple[Array, ...]]:
         f, g = self.activation(direction)
         size = recurrence.shape[1]
         gates, fresh = recurrence[: 2 * size].T, recurrence[2 * size :].T
         gate_bias, fresh_bias = bias[: 2 * size], bias[2 * size :]
 
-        def step(x: np.ndarray, h: np.ndarray) -> tuple[Any, ...]:
+        def step(x: np.ndarray, h: np.ndarray) -> tuple[Array, ...]:
             z, r = np.split(f(x[:, : 2 * size] + h @ gates + gate_bias), 2, axis=1)
             hidden = r * (h @ fresh + fresh_bias) if self.linear_before_reset else (r * h) @ fresh + fresh_bias
             return ((1 - z) * g(x[:, 2 * size :] + hidden) + z * h,)
@@ -222,14 +225,14 @@ class Lstm(_Recurrent):
         return super().infer()
 
     def stepper(
-        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Any]
-    ) -> Callable[..., tuple[Any, ...]]:
+        self, direction: int, recurrence: np.ndarray, bias: np.ndarray, extras: list[Array]
+    ) -> Callable[..., tuple[Array, ...]]:
         f, g, k = self.activation(direction)
         size = recurrence.shape[1]
         hole = extras[0] if extras else np.zeros(3 * size, recurrence.dtype)
         hole_i, hole_o, hole_f = np.split(hole, 3)
 
-        def step(x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[Any, ...]:
+        def step(x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[Array, ...]:
             i, o, forget, fresh = np.split(x + h @ recurrence.T + bias, 4, axis=1)
             i = f(i + hole_i * c)
             forget = 1 - i if self.input_forget else f(forget + hole_f * c)

@@ -9,11 +9,12 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import Axes, Axis, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.shared import ARITHMETIC, need_axis, need_dtype, need_number, need_same_dtype
 
 
-def _log_sum_exp(x: Any, **axes: Any) -> Any:
+def _log_sum_exp(x: Array, **axes: Any) -> Array:
     """log(sum(exp(x))), shifted by the maximum so that nothing overflows."""
     top = np.max(x, axis=axes["axis"], keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, x.dtype.type(0))
@@ -21,7 +22,7 @@ def _log_sum_exp(x: Any, **axes: Any) -> Any:
     return total + top.reshape(np.shape(total))
 
 
-def _mean(x: Any, **axes: Any) -> Any:
+def _mean(x: Array, **axes: Any) -> Array:
     """The mean; of integers the exact sum divided and cut towards zero."""
     if x.dtype.kind == "f":
         return np.mean(x, **axes)
@@ -30,10 +31,10 @@ def _mean(x: Any, **axes: Any) -> Any:
     return np.sign(total) * (np.abs(total) // total.dtype.type(count))
 
 
-def _real(function: Callable[..., Any]) -> Callable[..., Any]:
+def _real(function: Callable[..., Array]) -> Callable[..., Array]:
     """For integers, the function of float64 values, cut towards zero."""
 
-    def apply(x: Any, **axes: Any) -> Any:
+    def apply(x: Array, **axes: Any) -> Array:
         return function(x if x.dtype.kind == "f" else x.astype(np.float64), **axes)
 
     return apply
@@ -55,7 +56,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 _INTEGER_METHODS = ("sum", "max", "min")
 
 
-def _limits(x: np.ndarray) -> tuple[Any, Any]:
+def _limits(x: np.ndarray) -> tuple[float, float]:
     """The lowest and the highest value of an array's type."""
     if x.dtype.kind == "f":
         return x.dtype.type(-np.inf), x.dtype.type(np.inf)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, Pair, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.layers.pool import MaxWindows
 
@@ -28,7 +28,7 @@ class MaxPoolMask(MaxWindows):
     def infer(self) -> TensorType:
         return TensorType(self.infer_shape(), "i32")
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
         padded = self.padded(x, lowest)
         shape = self.infer_shape()
@@ -42,7 +42,7 @@ class MaxPoolMask(MaxWindows):
             np.copyto(at, y[:, None] * x.shape[3] + across, where=better, casting="unsafe")
         return at
 
-    def _places(self, i: int, tap: int) -> tuple[slice, Any]:
+    def _places(self, i: int, tap: int) -> tuple[slice, Array]:
         """Where tap number `tap` of all windows along axis 2 + i lies: in the padded input, and in the input."""
         start, stride = tap * self.taps()[i], self.strides[i]
         steps = np.arange(self.infer_shape()[2 + i]) * stride

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, NUMBER, Axis, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.shared import need_axis, plain
 
@@ -35,7 +34,7 @@ class Cumulate(TensorOp):
         need_axis(self, self.axis, self.x.type.rank)
         return plain(self.x.type)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         function, neutral = _CUMULATE[self.method]
         way = np.flip(x, self.axis) if self.reverse else x
         out = function.accumulate(way, axis=self.axis, dtype=x.dtype)
@@ -67,7 +66,7 @@ class TopK(TensorOp):
         kept = self.x.type.with_shape((*shape[:axis], self.k, *shape[axis + 1 :]))
         return [kept, TensorType(kept.shape, "i64")]
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
         axis, size = self.axis, x.shape[self.axis]
         if self.largest:  # a stable sort of the reversed axis, read backwards, leaves equals in their order
             order = size - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
@@ -92,5 +91,5 @@ class Det(TensorOp):
             raise self.shape_error(f"needs square matrices, got {list(shape)}")
         return TensorType(shape[:-2], self.x.dtype)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         return np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, INTEGER, Floats, Ints, Pair, TensorOp, attr, one_of, operand, tensorop
 from bmcompiler.ops.shared import need_float, need_length, widened
 
 # result position -> source position: (positions, scale, source length, result length, region of interest)
-_Place = Callable[[Any, float, int, int, "tuple[float, float]"], Any]
+_Place = Callable[[Array, float, int, int, "tuple[float, float]"], Array]
 COORDINATES: dict[str, _Place] = {
     "asymmetric": lambda x, scale, have, want, roi: x / scale,
     "half_pixel": lambda x, scale, have, want, roi: (x + 0.5) / scale - 0.5,
@@ -31,7 +32,7 @@ COORDINATES: dict[str, _Place] = {
         else x * 0.0 + (roi[0] + roi[1]) / 2 * (have - 1)
     ),
 }
-ROUNDINGS: dict[str, Callable[[Any], Any]] = {
+ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "floor": np.floor,
     "ceil": np.ceil,
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
@@ -58,7 +59,7 @@ def _keys(distance: np.ndarray, a: float) -> np.ndarray:
     return np.where(x <= 1, near, np.where(x < 2, far, 0))
 
 
-def kernel_taps(mode: str, place: np.ndarray, cubic_a: float, shrink: float = 1.0) -> tuple[Any, Any]:
+def kernel_taps(mode: str, place: np.ndarray, cubic_a: float, shrink: float = 1.0) -> tuple[Array, Array]:
     """Source indices (..., taps), which may lie outside, and their weights, for real positions.
 
     shrink below 1 widens the kernel by 1 / shrink (antialiasing); weights then are made to sum to 1.
@@ -141,7 +142,7 @@ class Resize(TensorOp):
         facts = self.scales[axis], self.input.shape[axis], self.sizes[axis], self.region(axis)
         return source_positions(self.coordinates, *facts)
 
-    def taps(self, axis: int) -> tuple[Any, Any]:
+    def taps(self, axis: int) -> tuple[Array, Array]:
         """Linear and cubic: (result length, taps) source indices inside the axis, and their weights in float64."""
         have = self.input.shape[axis]
         shrink = min(self.scales[axis], 1.0) if self.antialias else 1.0
@@ -212,7 +213,7 @@ class GridSample(TensorOp):
             total = total + moved[places] * weight[..., None]
         return np.ascontiguousarray(np.moveaxis(total, -1, 1)).astype(x.dtype)
 
-    def axis_taps(self, place: np.ndarray, size: int) -> tuple[Any, Any]:
+    def axis_taps(self, place: np.ndarray, size: int) -> tuple[Array, Array]:
         """Indices inside the axis and weights, (..., taps), for grid values along one axis."""
         place = (place + 1) / 2 * (size - 1) if self.align_corners else ((place + 1) * size - 1) / 2
         low, high = (0.0, size - 1.0) if self.align_corners else (-0.5, size - 0.5)
@@ -275,7 +276,7 @@ class RoiAlign(TensorOp):
             raise self.shape_error(f"rois {list(self.rois.shape)} for {count} images, size {list(self.size)}")
         return TensorType((count, self.input.shape[1], *self.size), self.input.dtype)
 
-    def evaluate(self, x: Any, rois: Any, images: Any) -> Any:
+    def evaluate(self, x: Array, rois: Array, images: Array) -> Array:
         out = np.zeros(self.result.shape, x.dtype)
         shift = 0.5 if self.half_pixel else 0.0
         for i, (roi, image) in enumerate(zip(rois.astype(np.float64), images)):
@@ -287,7 +288,7 @@ class RoiAlign(TensorOp):
             out[i] = self.cells(x[image], rows, columns)
         return out
 
-    def samples_along(self, start: float, extent: float, cells: int, size: int) -> tuple[Any, Any]:
+    def samples_along(self, start: float, extent: float, cells: int, size: int) -> tuple[Array, Array]:
         """Indices (cells, samples, 2) and weights of all samples along one axis; no weight outside the image."""
         count = self.samples or max(1, int(np.ceil(extent / cells)))
         steps = (np.arange(cells)[:, None] + (np.arange(count) + 0.5) / count) * (extent / cells)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import (
     Axis,
     Ints,
@@ -50,7 +50,7 @@ class Reshape(Moving):
             raise self.shape_error(f"{list(self.x.shape)} cannot become {list(self.shape)}")
         return self.operands[0].type.with_shape(self.shape)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         return x.reshape(self.shape)
 
     def is_identity(self) -> bool:
@@ -72,7 +72,7 @@ class Permute(Moving):
             raise self.shape_error(f"order {list(self.order)} is no order of {self.x.type.rank} axes")
         return self.operands[0].type.with_shape(tuple(self.x.shape[i] for i in self.order))
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         return np.ascontiguousarray(x.transpose(self.order))
 
     def is_identity(self) -> bool:
@@ -131,7 +131,7 @@ class Split(Moving):
             raise self.shape_error(f"sizes {list(self.sizes)} do not add up to the {type.shape[axis]} of axis {axis}")
         return [type.with_shape((*type.shape[:axis], size, *type.shape[axis + 1 :])) for size in self.sizes]
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> tuple[Array, ...]:
         return tuple(np.split(x, np.cumsum(self.sizes[:-1]), axis=self.axis))
 
     def is_identity(self) -> bool:
@@ -164,7 +164,7 @@ class Slice(Moving):
             shape.append(len(range(start, end, step)))
         return self.operands[0].type.with_shape(tuple(shape))
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         ranges = zip(self.starts, self.ends, self.steps)
         return x[tuple(slice(start, None if end < 0 else end, step) for start, end, step in ranges)]
 
@@ -205,7 +205,7 @@ class Pad(TensorOp):
             shape.append(dim + sum(widths))
         return self.operands[0].type.with_shape(tuple(shape))
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         widths = list(zip(self.pads[::2], self.pads[1::2]))
         if self.mode != "constant":
             return np.pad(x, widths, mode=self.mode)  # type: ignore[call-overload]  # `check` knows the modes
@@ -248,7 +248,7 @@ class Upsample(Moving):
         n, c, h, w = self.x.shape
         return self.operands[0].type.with_shape((n, c, h * self.scale[0], w * self.scale[1]))
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         return x.repeat(self.scale[0], axis=2).repeat(self.scale[1], axis=3)
 
     def is_identity(self) -> bool:
@@ -278,7 +278,7 @@ class Interleave(Moving):
             raise self.shape_error(f"{total} channels are not {phases} phases of at least {self.channels}")
         return self.operands[0].type.with_shape((n, self.channels, h * self.scale[0], w * self.scale[1]))
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         (n, total, h, w), (sh, sw) = x.shape, self.scale
         phases = x.reshape(n, sh, sw, total // (sh * sw), h, w)[:, :, :, : self.channels]
         return phases.transpose(0, 3, 4, 1, 5, 2).reshape(n, self.channels, h * sh, w * sw)
@@ -301,7 +301,7 @@ class Tile(Moving):
             raise self.shape_error(f"reps must be at least 1, got {list(self.reps)}")
         return self.operands[0].type.with_shape(tuple(d * r for d, r in zip(self.x.shape, self.reps)))
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         return np.tile(x, self.reps)
 
     def is_identity(self) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import TensorType
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, Floats, Pair, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.vision.detection import greedy_suppression
 
@@ -36,7 +35,7 @@ class _RegionPool(TensorOp):
         return image
 
 
-def _bins(size: Any, count: int, start: Any = 0.0) -> tuple[Any, Any]:
+def _bins(size: Array, count: int, start: Array | float = 0.0) -> tuple[Array, Array]:
     """First and one past the last position of `count` bins over [start, start + size), as real numbers."""
     step = size / np.float32(count)
     low = np.floor(np.arange(count, dtype=np.float32) * step + start)
@@ -44,13 +43,15 @@ def _bins(size: Any, count: int, start: Any = 0.0) -> tuple[Any, Any]:
     return low, high
 
 
-def _within(bounds: tuple[Any, Any], limit: int, offset: Any = 0) -> tuple[Any, Any]:
+def _within(bounds: tuple[Array, Array], limit: int, offset: Array | int = 0) -> tuple[Array, Array]:
     """Bounds moved by `offset`, as indices 0 .. limit."""
     low, high = ((bound + offset).clip(0, limit).astype(np.intp) for bound in bounds)
     return low, high
 
 
-def _over_bins(combine: Any, x: Any, rows: tuple[Any, Any], columns: tuple[Any, Any], outside: float) -> Any:
+def _over_bins(
+    combine: np.ufunc, x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array], outside: float
+) -> Array:
     """`combine` over the bins of planes (C, H, W), (C, PH, PW); 0 in empty bins."""
     for axis, (low, high) in ((2, columns), (1, rows)):
         spare = np.full([1 if i == axis else d for i, d in enumerate(x.shape)], outside, x.dtype)
@@ -83,7 +84,7 @@ class RoiPool(_RegionPool):
             raise self.shape_error(f"size {list(self.size)} must be positive")
         return TensorType((self.region_count(), self.input.shape[1], *self.size), self.input.dtype)
 
-    def evaluate(self, x: Any, rois: Any) -> Any:
+    def evaluate(self, x: Array, rois: Array) -> Array:
         out = np.zeros(self.type.shape, x.dtype)
         (height, width), limit = self.size, x.shape[2:]
         corners = _half_up(rois[:, 1:].astype(np.float32) * np.float32(self.spatial_scale))
@@ -117,7 +118,7 @@ class PsRoiPool(_RegionPool):
             raise self.shape_error(f"{channels} channels are no multiple of {group} x {group} bins")
         return TensorType((self.region_count(), channels // group**2, group, group), self.input.dtype)
 
-    def evaluate(self, x: Any, rois: Any) -> Any:
+    def evaluate(self, x: Array, rois: Array) -> Array:
         group, scale, limit = self.group, np.float32(self.spatial_scale), x.shape[2:]
         out = np.zeros(self.type.shape, x.dtype)
         corners = _half_up(rois[:, 1:].astype(np.float32))
@@ -176,7 +177,7 @@ class Proposal(TensorOp):
         rows = images * self.post_nms_count
         return [TensorType((rows, 5), self.scores.dtype), TensorType((rows,), self.scores.dtype)]
 
-    def evaluate(self, scores: np.ndarray, deltas: np.ndarray, image: np.ndarray) -> tuple[Any, Any]:
+    def evaluate(self, scores: np.ndarray, deltas: np.ndarray, image: np.ndarray) -> tuple[Array, Array]:
         images, each = scores.shape[0], self.post_nms_count
         rows = np.zeros((images, each, 5), scores.dtype)
         ratings = np.zeros((images, each), scores.dtype)
@@ -188,7 +189,7 @@ class Proposal(TensorOp):
             rows[index, : len(boxes), 1:], ratings[index, : len(boxes)] = boxes, found
         return rows.reshape(-1, 5), ratings.reshape(-1)
 
-    def _of_image(self, scores: np.ndarray, deltas: np.ndarray, facts: np.ndarray) -> tuple[Any, Any]:
+    def _of_image(self, scores: np.ndarray, deltas: np.ndarray, facts: np.ndarray) -> tuple[Array, Array]:
         ratings = scores.astype(np.float32).transpose(1, 2, 0).ravel()
         boxes = self._moved(deltas.astype(np.float32), facts)
         sizes = boxes[:, 2:] - boxes[:, :2] + np.float32(1)

@@ -22,6 +22,7 @@ from bmcompiler.backends.lanes.recipes.words import NARROW, as_float, from_words
 from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add, Binary, Div, Max, Min, Mod, Mul, Pow, Sub
 from bmcompiler.target import OpT, rule
@@ -76,7 +77,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
         given = tuple(tensors[tensor] for tensor in zip(op.operands, self.shapes(op)))
         return self.machine.recorded(recipe, len(tensors), *arguments, given=given, dtype=self.words(op))
 
-    def evaluate(self, op: OpT, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Array) -> Array:
         given = dict(zip(zip(op.operands, self.shapes(op)), arrays))
         shaped = [array.reshape(shape) for (_, shape), array in given.items()]
         if self.words(op) != "f32":

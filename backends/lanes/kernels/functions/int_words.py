@@ -11,6 +11,7 @@ from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseK
 from bmcompiler.backends.lanes.recipes import Recorder, Register
 from bmcompiler.backends.lanes.recipes.words import as_float, as_int
 from bmcompiler.ir.types import DTYPES
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Relu
 from bmcompiler.ops.elements.elementwise import Add, Mul, Sub
@@ -39,7 +40,7 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
             return True
         return isinstance(op, self.ops) and _largest_sum(op) - _half(op) <= _EXACT
 
-    def evaluate(self, op: TensorOp, *arrays: Any) -> Any:
+    def evaluate(self, op: TensorOp, *arrays: Array) -> Array:
         """Exact, so what the op says."""
         return op.evaluate(*arrays)
 

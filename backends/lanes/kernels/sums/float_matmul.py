@@ -9,7 +9,7 @@ rows of the result want them: short runs in lanes take longer to load, wide sect
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from bmcompiler.backends.lanes.matrices import matrix_at, matrix_bytes, matrix_s
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
-from bmcompiler.numeric.arrays import Floats
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
@@ -186,7 +186,7 @@ class FloatMatmulKernel(FloatProductKernel):
         work = TileWork((left, right, *bias), (out,), (), compute, len(pairs) * each)
         return work if self.fits(work) else None
 
-    def sums(self, arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
+    def sums(self, arithmetic: Arithmetic, left: Array, right: Array, bias: Array | None) -> Array:
         return summed_in_chunks(arithmetic, left, right, bias)
 
 
@@ -196,11 +196,12 @@ def chunks_of(depth: int) -> list[tuple[int, int]]:
     return [(k, min(k + size, depth)) for k in range(0, depth, size)]
 
 
-def summed_in_chunks(arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
+def summed_in_chunks(arithmetic: Arithmetic, left: Array, right: Array, bias: Array | None) -> Array:
     """left @ right (+ bias), one command for each chunk of the depth."""
     total: Floats | None = None
     for k0, k1 in chunks_of(left.shape[1]):
         total = arithmetic.product(left[:, k0:k1], right[k0:k1], bias if total is None else None, total)
+    assert total is not None, "a product has a depth"
     return total
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import pairwise, product
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.runs import runs
 from bmcompiler.codegen.strided_copy import Dim
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.numeric.arrays import Floats, Ints
+from bmcompiler.numeric.arrays import Array, Floats, Ints
 from bmcompiler.ops.places.resample import Resize
 from bmcompiler.target import rule
 
@@ -129,7 +128,7 @@ class InterpolateKernel(LocalKernel[Resize]):
     def grid(self, op: Resize) -> tuple[Axis, ...]:
         return self.machine.elementwise_grid(self.plan(op).result)
 
-    def evaluate(self, op: Resize, *arrays: Any) -> Any:
+    def evaluate(self, op: Resize, *arrays: Array) -> Array:
         plan = self.plan(op)
         x = arrays[0].reshape(plan.source)
         for axis, taps in sorted(plan.taps.items()):

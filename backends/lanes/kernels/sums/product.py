@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activate
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
@@ -53,11 +53,11 @@ class FloatProductKernel(LocalKernel[Matmul]):
     def constant_bias(self, op: Matmul) -> bool:
         return is_constant(op.bias)
 
-    def sums(self, arithmetic: Arithmetic, left: Any, right: Any, bias: Any | None) -> Any:
+    def sums(self, arithmetic: Arithmetic, left: Array, right: Array, bias: Array | None) -> Array:
         """left @ right (+ bias) of two matrices, in the order of the commands: by default there is one."""
         return arithmetic.product(left, right, bias)
 
-    def evaluate(self, op: Matmul, *arrays: Any) -> Any:
+    def evaluate(self, op: Matmul, *arrays: Array) -> Array:
         left, right, *bias = arrays
         product, arithmetic = product_of(op), self.machine.arithmetic_of(op.left.dtype)
         a = np.swapaxes(left, -1, -2) if op.transpose_left else left

@@ -197,7 +197,7 @@ class ReductionKernel(LocalKernel[OpT]):
         return self.machine.recorded(recipe, inputs, *arguments, axes=self.view(op).axes, **self.named(op))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
-    def evaluate(self, op: OpT, *arrays: Any) -> Any:
+    def evaluate(self, op: OpT, *arrays: Array) -> Array:
         view, steps = self.view(op), self.steps(op)
         x, *vectors = arrays
         rows = [vector.reshape(1, 1, -1, 1) for vector in vectors]

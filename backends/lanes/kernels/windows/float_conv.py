@@ -20,6 +20,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Conv, Convolution
 from bmcompiler.target import rule
 
@@ -171,7 +172,7 @@ class FloatConvKernel(ConvGeometry):
         return layout, lambda w: self.pack(self.oriented(op, w))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
-    def evaluate(self, op: Convolution, *arrays: Any) -> Any:
+    def evaluate(self, op: Convolution, *arrays: Array) -> Array:
         x, weight, *bias = arrays
         if winograd.suits(self.chip, op):
             return winograd_arithmetic.evaluate(self, op, x, weight, bias[0] if bias else None)

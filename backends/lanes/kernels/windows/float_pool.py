@@ -15,7 +15,7 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Buffer
-from bmcompiler.numeric.arrays import Floats
+from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool
 from bmcompiler.target import rule
 
@@ -55,7 +55,7 @@ class MaxPoolKernel(PoolKernel[MaxPool]):
         )
         build.largest(target, source, slide.geometry, op.input.dtype, self.border(op))
 
-    def evaluate(self, op: MaxPool, *arrays: Any) -> Any:
+    def evaluate(self, op: MaxPool, *arrays: Array) -> Array:
         """The op; of floats, padding is the lowest finite one."""
         if not op.input.type.is_float:
             return op.evaluate(*arrays)
@@ -116,7 +116,7 @@ class FloatAvgPoolKernel(PoolKernel[AvgPool]):
         if common is None:  # a plane that all lanes have
             build.combine(Unit.MUL, target, target, Words(ins[1], target.shape, (0, 0, target.shape[3], 1)))
 
-    def evaluate(self, op: AvgPool, *arrays: Any) -> Any:
+    def evaluate(self, op: AvgPool, *arrays: Array) -> Array:
         arithmetic, common = self.machine.arithmetic_of(op.input.dtype), self.common_factor(op)
         weight = np.full((op.input.shape[1], op.kernel[0] * op.kernel[1]), _ONE if common is None else common)
         sums = arithmetic.window_sums(self.window(op), arrays[0], weight)
