@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +17,8 @@ from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmRuntimeError
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 from bmcompiler.runtime.simulator.plan import Plan
+from bmcompiler.sizes.choice import Fit, fit, why_not
+from bmcompiler.sizes.note import Size, decoded
 
 ReadBuffer = bytes | bytearray | memoryview | Array
 WriteBuffer = bytearray | memoryview | Array
@@ -79,18 +81,26 @@ class BmNetInputInfo:
 class BmNet:
     """A network on a context. One program (input shape) is selected at a time, at first the first one.
 
+    `sizes`: which input shapes are filled up to those of the next larger program.
+
     `weights[i]` is the memory of weight set i, `neuron` that of the activations; both are None until memory is imported
     when the network was registered without.
     """
 
     def __init__(
-        self, ctx: BmContext, commands: Sequence[Command], weights: Sequence[ReadBuffer], allocate: bool
+        self,
+        ctx: BmContext,
+        commands: Sequence[Command],
+        weights: Sequence[ReadBuffer],
+        allocate: bool,
+        sizes: Sequence[Size] = (),
     ) -> None:
         self._memories = ctx.chip()
         if not commands:
             raise BmRuntimeError(BmErr.DATA, "the model has no program")
         self.ctx, self.commands = ctx, tuple(commands)
-        self.selected = 0
+        self._sizes = tuple(sizes)
+        self._fit = Fit(0, tuple(one.shape for one in self.commands[0].inputs), {}, {})
         self.closed = False
         self._owned: list[BmMem] = []
         self._plans: dict[int, Plan] = {}
@@ -114,6 +124,11 @@ class BmNet:
         return mem
 
     @property
+    def selected(self) -> int:
+        """Number of the selected program."""
+        return self._fit.program
+
+    @property
     def command(self) -> Command:
         """The selected program."""
         self.check()
@@ -131,16 +146,30 @@ class BmNet:
             raise BmRuntimeError(BmErr.UNINITIALIZED, f"the network {self.ended()}")
 
     def select(self, *shapes: Sequence[int]) -> None:
-        """Select the program whose first inputs have `shapes`. Raises BmRuntimeError when there is none."""
+        """Select the program whose first inputs have `shapes`, or the next larger. Raises BmRuntimeError."""
         self.check()
         wanted = [tuple(int(size) for size in shape) for shape in shapes]
-        for index, command in enumerate(self.commands):
-            if [one.shape for one in command.inputs[: len(wanted)]] == wanted:
-                self.selected = index
-                return
-        known = ", ".join(str([list(one.shape) for one in command.inputs]) for command in self.commands)
-        reason = f"no program takes input shapes {[list(shape) for shape in wanted]}; there are {known}"
-        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, reason)
+        programs = [[one.shape for one in command.inputs] for command in self.commands]
+        given = [*wanted, *[None] * (len(programs[0]) - len(wanted))]
+        found = fit(programs, self._sizes, given)
+        if found is None:
+            known = ", ".join(str([list(shape) for shape in one]) for one in programs)
+            reason = f"no program takes input shapes {[list(shape) for shape in wanted]}; there are {known}"
+            why = why_not(self._sizes, programs, given, [one.name for one in self.commands[0].inputs])
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"{reason}; {why}" if why else reason)
+        shapes_of = tuple(one.shape for one in self.commands[found.program].inputs)
+        self._fit = replace(found, shapes=shapes_of)
+
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Inputs of the selected program, of the shapes that were selected."""
+        return tuple(
+            replace(one, shape=self._fit.input_shape(index, one.shape)) for index, one in enumerate(self.command.inputs)
+        )
+
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Outputs for such inputs."""
+        found = enumerate(self.command.outputs)
+        return tuple(replace(one, shape=self._fit.output_shape(index, one.shape)) for index, one in found)
 
     def weight_memory(self) -> BmMem | None:
         """Weights of the selected program; None when it has none, or none yet."""
@@ -189,28 +218,39 @@ class BmNet:
         return self._window(self.command.outputs)
 
     def _window(self, tensors: Sequence[TensorInfo]) -> BmMem:
+        if self._fit.given:
+            reason = "the inputs are smaller than the program: only copies of inputs and outputs are filled up and cut"
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, reason)
         first = min(info.offset for info in tensors)
         return self.neuron_memory().cut(first, max(info.offset + info.size for info in tensors) - first)
 
     def load_input(self, data: ReadBuffer) -> None:
         """Copy the inputs, one behind the other, to the device."""
-        source = readable(data, sum(info.size for info in self.command.inputs))
+        inputs = self.inputs()
+        source = readable(data, sum(info.size for info in inputs))
         done = 0
-        for info in self.command.inputs:
-            self.neuron_memory().cut(info.offset, info.size).data[:] = source[done : done + info.size]
-            done += info.size
+        for index, (given, info) in enumerate(zip(inputs, self.command.inputs)):
+            part = source[done : done + given.size]
+            if given.shape != info.shape:
+                part = self._fit.filled(index, part.view(info.stored).reshape(given.shape)).reshape(-1).view(np.uint8)
+            self.neuron_memory().cut(info.offset, info.size).data[:] = part
+            done += given.size
 
     def store_output(self, buffer: WriteBuffer) -> None:
         """Copy the outputs, one behind the other in list order, to `buffer`."""
-        target = writable(buffer, sum(info.size for info in self.command.outputs))
+        outputs = self.outputs()
+        target = writable(buffer, sum(info.size for info in outputs))
         done = 0
-        for info in self.command.outputs:
-            target[done : done + info.size] = self.neuron_memory().cut(info.offset, info.size).data
-            done += info.size
+        for index, (wanted, info) in enumerate(zip(outputs, self.command.outputs)):
+            part = self.neuron_memory().cut(info.offset, info.size).data
+            if wanted.shape != info.shape:
+                part = self._fit.cut(index, part.view(info.stored).reshape(info.shape)).reshape(-1).view(np.uint8)
+            target[done : done + wanted.size] = part
+            done += wanted.size
 
     def output_info(self) -> BmNetOutputInfo:
         """What the output buffer holds."""
-        outputs = self.command.outputs
+        outputs = self.outputs()
         sizes = tuple(info.size for info in outputs)
         return BmNetOutputInfo(
             output_size=sum(sizes),
@@ -224,7 +264,7 @@ class BmNet:
 
     def input_info(self) -> BmNetInputInfo:
         """What the input buffer holds."""
-        inputs = self.command.inputs
+        inputs = self.inputs()
         sizes = tuple(info.size for info in inputs)
         return BmNetInputInfo(
             input_size=sum(sizes),
@@ -270,7 +310,7 @@ def net_of_model(ctx: BmContext, model: BModel) -> BmNet:
     """Register a model. Raises UnsupportedError for one of another chip."""
     if not isinstance(model, Bm1880Model):
         raise UnsupportedError(f"the file is a model for {model.target}, this device is a bm1880")
-    return BmNet(ctx, model.commands, model.weights, allocate=True)
+    return BmNet(ctx, model.commands, model.weights, allocate=True, sizes=decoded(model.stages()[0].sizes))
 
 
 def net_of_info(ctx: BmContext, info: BmNetInfo, allocate: bool) -> BmNet:

@@ -22,6 +22,9 @@ from bmcompiler.numeric.arith import dequantize, quantize_real
 from bmcompiler.numeric.arrays import Array, Floats, Ints
 from bmcompiler.runtime.devices import LoadedProgram, open_device
 from bmcompiler.runtime.pictures import TakesPictures
+from bmcompiler.runtime.steps import batch_of, in_steps
+from bmcompiler.sizes.choice import Fit, fit, why_not
+from bmcompiler.sizes.note import Size, decoded
 
 _QUANTIZED = {"int8": "i8", "uint8": "u8"}
 _SCALED = {**_QUANTIZED, "int16": "i16", "uint16": "u16"}
@@ -42,6 +45,7 @@ class Session(TakesPictures):
 
     _loaded: list[LoadedProgram]
     _programs: list[LoadedProgram]
+    _sizes: list[Size]
 
     def __init__(
         self, model: str | Path | bytes | BModel, device: int = 0, *, net: str | None = None, fast: bool = False
@@ -96,6 +100,7 @@ class Session(TakesPictures):
                 if info.dtype not in _DTYPES:
                     raise RuntimeUseError(f"tensor '{info.name}' has elements of {info.dtype}, which cannot be passed")
         self._names = _input_names(self._programs[0].inputs)
+        self._sizes = decoded(next(each.sizes for each in self.model.stages() if each.net == wanted))
 
     @property
     def nets(self) -> tuple[str, ...]:
@@ -194,7 +199,9 @@ class Session(TakesPictures):
         float32 tensors of the device are passed as they are. Kept inputs may be left out: the net has them in `memory`.
         `into` names outputs that are stored as device values in an array, too, part of such memory for instance. The
         leading axis may be larger than the compiled batch: the model runs in steps, and the last one is filled
-        up with zeros. Of several programs the one with the wanted shape (or the best batch for it) is used. `Samples`
+        up with zeros. Of several programs the one with the wanted shape (or the best batch for it) is used. Where the
+        network allows it (`bmcompiler.sizes`), inputs of other sizes are filled up with zeros to the next larger
+        program, and outputs are cut; an attention mask of zeros is what keeps filled positions out. `Samples`
         (images, folders of files; see `bmcompiler.inputs`) are read step by step. `progress` is given the steps and
         yields them again, for a progress bar.
 
@@ -205,12 +212,13 @@ class Session(TakesPictures):
         inputs = self.named(inputs)
         self._check_names(inputs)
         arrays = [_as_array(name, inputs[name]) if name in inputs else None for name in self._names]
-        program, batch = self._choose([None if array is None else array.shape for array in arrays])
+        fitted = self._fit([None if array is None else array.shape for array in arrays])
+        program, batch = self._choose(fitted.shapes)
         values = [
-            None if array is None else _on_device(name, info, array, raw)
-            for name, info, array in zip(self._names, program.inputs, arrays)
+            None if array is None else _on_device(name, info, _filled(fitted, index, info, array, raw), raw)
+            for index, (name, info, array) in enumerate(zip(self._names, program.inputs, arrays))
         ]
-        results = _in_steps(program, values, batch, progress)
+        results = [fitted.cut(index, each) for index, each in enumerate(in_steps(program, values, batch, progress))]
         for name, target in (into or {}).items():
             _store(name, {info.name: value for info, value in zip(program.outputs, results)}, target)
         return {info.name: value if raw else _from_device(info, value) for info, value in zip(program.outputs, results)}
@@ -218,9 +226,8 @@ class Session(TakesPictures):
     def program_for(self, inputs: Mapping[str, ArrayLike | Samples]) -> int:
         """Index of the program that `run` uses for these inputs. Raises RuntimeUseError as `run` does."""
         self._check_names(inputs)
-        program, _ = self._choose(
-            [_as_array(name, inputs[name]).shape if name in inputs else None for name in self._names]
-        )
+        shapes = [_as_array(name, inputs[name]).shape if name in inputs else None for name in self._names]
+        program, _ = self._choose(self._fit(shapes).shapes)
         return self._loaded.index(program)
 
     def _check_names(self, inputs: Mapping[str, ArrayLike | Samples]) -> None:
@@ -234,6 +241,14 @@ class Session(TakesPictures):
             if name not in self._names:
                 raise RuntimeUseError(f"the model has no input '{name}'", remedy=f"pass exactly: {wanted}")
 
+    def _shapes(self) -> list[list[tuple[int, ...]]]:
+        return [[info.shape for info in program.inputs] for program in self._programs]
+
+    def _fit(self, shapes: Sequence[tuple[int, ...] | None]) -> Fit:
+        """The shapes that inputs are filled up to, but for the number of samples; their own where none is larger."""
+        found = fit(self._shapes(), self._sizes, shapes, any_samples=True) if self._sizes else None
+        return found or Fit(0, tuple(shapes), {}, {})
+
     def _choose(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[LoadedProgram, int]:
         """The program to run and the number of samples given.
 
@@ -242,18 +257,19 @@ class Session(TakesPictures):
         for program in self._programs:
             compiled = [info.shape for info in program.inputs]
             if len(compiled) == len(shapes) and all(b in (None, a) for a, b in zip(compiled, shapes)):
-                return program, _batch(program)
+                return program, batch_of(program)
         fitting = [program for program in self._programs if _fits_but_for_batch(program, shapes)]
         batches = {shape[0] for shape in shapes if shape}
-        if not fitting or len(batches) != 1:
+        together = any(size.mixes and size.counts_samples for size in self._sizes)
+        if not fitting or len(batches) != 1 or together:
             raise RuntimeUseError(
                 self._shape_complaint(shapes), remedy="reshape the samples, or compile the network for these shapes"
             )
         batch = batches.pop()
         if batch < 1:
             raise RuntimeUseError("the inputs are empty: their leading axis is 0")
-        filled = [program for program in fitting if _batch(program) <= batch]
-        best = max(filled, key=_batch) if filled else min(fitting, key=_batch)
+        filled = [program for program in fitting if batch_of(program) <= batch]
+        best = max(filled, key=batch_of) if filled else min(fitting, key=batch_of)
         return best, batch
 
     def _shape_complaint(self, shapes: Sequence[tuple[int, ...] | None]) -> str:
@@ -263,17 +279,20 @@ class Session(TakesPictures):
             for program in self._programs[:4]
         )
         more = f" or {len(self._programs) - 4} other shapes" if len(self._programs) > 4 else ""
-        return f"input shapes {given} do not fit the model, which takes {known}{more} (any number of samples)"
+        why = why_not(self._sizes, self._shapes(), shapes, self._names)
+        samples = f"; {why}" if why else " (any number of samples)"
+        return f"input shapes {given} do not fit the model, which takes {known}{more}{samples}"
+
+
+def _filled(fitted: Fit, index: int, info: TensorInfo, array: Array | Samples, raw: bool) -> Array | Samples:
+    """An input filled up: with what stands for 0 on the device where it has device values."""
+    filled: Array | Samples = fitted.filled(index, array, info.zero_point if raw and info.scale else 0)
+    return filled
 
 
 def _input_names(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
     """Names of the inputs; vendor files have none."""
     return tuple(info.name or ("input" if index == 0 else f"input{index}") for index, info in enumerate(inputs))
-
-
-def _batch(program: LoadedProgram) -> int:
-    """Samples of one run; a net without inputs has one."""
-    return program.inputs[0].shape[0] if program.inputs else 1
 
 
 def _fits_but_for_batch(program: LoadedProgram, shapes: Sequence[tuple[int, ...] | None]) -> bool:
@@ -358,40 +377,3 @@ def _store(name: str, results: Mapping[str, Array], target: Array) -> None:
             f"output '{name}' has {value.size} elements of {value.dtype}, its place {target.size} of {target.dtype}"
         )
     target[...] = value.reshape(target.shape)
-
-
-def _in_steps(
-    program: LoadedProgram,
-    values: Sequence[Array | Samples | None],
-    batch: int,
-    progress: Callable[[range], Iterable[int]],
-) -> list[Array]:
-    compiled = _batch(program)
-    axes = [] if batch == compiled else [_batch_axis(info, compiled) for info in program.outputs]
-    parts: list[list[Array]] = []
-    for first in progress(range(0, batch, compiled)):
-        # an exact match may have inputs of different leading axes
-        if batch == compiled:
-            parts.append(program.run([None if value is None else np.asarray(value) for value in values]))
-            continue
-        step = [value[first : first + compiled] for value in values if value is not None]
-        missing = compiled - step[0].shape[0]
-        if missing:
-            step = [np.concatenate([part, np.zeros((missing, *part.shape[1:]), part.dtype)]) for part in step]
-        parts.append(program.run(step))
-    if batch == compiled:
-        return parts[0]
-    joined = [np.concatenate(pieces, axis) for axis, pieces in zip(axes, zip(*parts))]
-    return [value.take(range(batch), axis) for axis, value in zip(axes, joined)]
-
-
-def _batch_axis(info: TensorInfo, batch: int) -> int:
-    """Axis of an output that counts samples: the first, or axis 2 of vendor inner products (1, 1, N, features)."""
-    if info.shape[0] == batch:
-        return 0
-    if info.shape[:2] == (1, 1) and len(info.shape) == 4 and info.shape[2] == batch:
-        return 2
-    raise RuntimeUseError(
-        f"output '{info.name}' {list(info.shape)} has no axis of {batch} samples, so the model cannot run in steps",
-        remedy=f"pass exactly {batch} samples",
-    )

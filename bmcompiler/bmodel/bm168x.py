@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from bmcompiler.bmodel.bm168x_streams import count
-from bmcompiler.bmodel.layers import pictures_in, with_pictures
+from bmcompiler.bmodel.layers import PICTURES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, damaged, digest
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
@@ -224,9 +224,9 @@ class Bm168xModel(BModel):
     def stages(self) -> tuple[Stage, ...]:
         return tuple(_summary(self.chip, net, index, stage) for index, (net, stage) in enumerate(self.all_stages()))
 
-    def note_pictures(self, text: str) -> None:
+    def note(self, line: int, text: str) -> None:
         for _, stage in self.all_stages():
-            stage.layers = with_pictures(stage.layers.decode(), text).encode()
+            stage.layers = with_note(stage.layers.decode(), line, text).encode()
 
     def check(self, file: StrPath | None = None) -> None:
         """Every number that a reader or the runtime relies on.
@@ -312,6 +312,7 @@ def _refuse_equal_shapes(net: Bm168xNet) -> None:
 def _summary(chip: str, net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage:
     dynamic = any(isinstance(subnet, TpuSubnet) and subnet.dynamic for subnet in stage.subnets)
     lines = tuple(_describe(chip, subnet) for subnet in stage.subnets) if len(stage.subnets) > 1 else ()
+    notes = stage.layers.decode(errors="replace")
     return Stage(
         net.name,
         index,
@@ -325,7 +326,8 @@ def _summary(chip: str, net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage
         dynamic,
         stage.io_size,
         mode_name(net.address_mode),
-        pictures_in(stage.layers.decode(errors="replace")),
+        note_in(notes, PICTURES),
+        note_in(notes, SIZES),
     )
 
 

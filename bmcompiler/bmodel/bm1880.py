@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from bmcompiler.bmodel.layers import pictures_in, with_pictures
+from bmcompiler.bmodel.layers import PICTURES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import FMT_I8, FORMATS, MAX_BYTES, BModel, Buffer, Stage, TensorInfo, damaged, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
@@ -104,14 +104,15 @@ class Bm1880Model(BModel):
                 len(self.weights[command.weight_index]) if self.weights else 0,
                 len(command.cmdbuf),
                 command.neuron_size,
-                pictures=pictures_in(command.layers),
+                pictures=note_in(command.layers, PICTURES),
+                sizes=note_in(command.layers, SIZES),
             )
             for index, command in enumerate(self.commands)
         )
 
-    def note_pictures(self, text: str) -> None:
+    def note(self, line: int, text: str) -> None:
         for command in self.commands:
-            command.layers = with_pictures(command.layers, text)
+            command.layers = with_note(command.layers, line, text)
 
     def check(self, file: StrPath | None = None) -> None:
         """Every number that a reader or the runtime relies on.

@@ -1,7 +1,7 @@
 """Notes of a program in model files: which command records belong to which source layer, and what that needs.
 
-Timing, traces and listings read it; files of before have no numbers in it. A second line, if any, says how pictures
-become the input (`bmcompiler.inputs.preprocessing`): a JSON object.
+Timing, traces and listings read it; files of before have no numbers in it. Further lines of JSON, if any: how pictures
+become the input (`bmcompiler.inputs.preprocessing`), and which sizes vary (`bmcompiler.sizes.note`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ class LayerSpan:
 
 
 _LINE = "\n"
+_LINES = 3
+PICTURES, SIZES = 1, 2
+"""Lines of the notes behind the layers."""
 _ROWS = ((str, str, int, int), (str, str, int, int, int, int))
 
 
@@ -40,15 +43,17 @@ def encode_layers(spans: Iterable[LayerSpan]) -> str:
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")) if rows else ""
 
 
-def with_pictures(notes: str, pictures: str) -> str:
-    """The notes of a program with how pictures become its input."""
-    layers = notes.partition(_LINE)[0]
-    return f"{layers or '[]'}{_LINE}{pictures}" if pictures else layers
+def with_note(notes: str, line: int, text: str) -> str:
+    """The notes of a program with other text on a line, `PICTURES` or `SIZES`."""
+    lines = [*notes.split(_LINE), "", ""][:_LINES]
+    lines[line] = text
+    lines[0] = lines[0] or ("[]" if any(lines) else "")
+    return _LINE.join(lines).rstrip(_LINE)
 
 
-def pictures_in(notes: str) -> str:
-    """What the notes say of pictures; "" = nothing."""
-    return notes.partition(_LINE)[2]
+def note_in(notes: str, line: int) -> str:
+    """What the notes say on a line; "" = nothing."""
+    return [*notes.split(_LINE), "", ""][line]
 
 
 def decode_layers(text: str, records: int) -> list[LayerSpan]:

@@ -119,7 +119,7 @@ class Stage:
     `host_size`: bytes of host memory for what the parts on the host hand to each other. `dynamic`: the device makes the
     commands while it runs. `io_size`: bytes of the io memory of its net. `address_mode`: how files say where inputs and
     outputs lie; "" where there is one way. `pictures`: how they become the input
-    (`inputs.preprocessing`); "" = not said.
+    (`inputs.preprocessing`), `sizes`: which of the net's vary (`sizes.note`); "" = not said.
     """
 
     net: str
@@ -135,6 +135,7 @@ class Stage:
     io_size: int = 0
     address_mode: str = ""
     pictures: str = ""
+    sizes: str = ""
 
 
 class BModel(ABC):
@@ -175,8 +176,8 @@ class BModel(ABC):
     def select(self, stage: int) -> BModel:
         """A model with that one program. Raises UsageError when there is none of that number."""
 
-    def note_pictures(self, text: str) -> None:  # noqa: B027 -- kinds of files without a place for it say nothing
-        """Say in each program how pictures become its input (`Stage.pictures`); "" takes it back."""
+    def note(self, line: int, text: str) -> None:  # noqa: B027 -- kinds of files without a place for it say nothing
+        """Say in each program what stands on a line of its notes (`bmodel.layers`); "" takes it back."""
 
     def static_part(self) -> BModel:
         """The model before what the device makes commands for at run time. Raises UnsupportedError when that is all."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from bmcompiler.bmodel.layers import pictures_in, with_pictures
+from bmcompiler.bmodel.layers import PICTURES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import MAX_BYTES, BModel, Buffer, Stage, TensorInfo
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.files.store import StrPath
@@ -82,14 +82,15 @@ class PlainModel(BModel):
                 sum(len(part.data) for part in one.parts if part.device),
                 one.neuron_size,
                 tuple(f"{'device' if part.device else 'host'}, {len(part.data)} bytes" for part in one.parts),
-                pictures=pictures_in(one.layers),
+                pictures=note_in(one.layers, PICTURES),
+                sizes=note_in(one.layers, SIZES),
             )
             for index, one in enumerate(self.programs)
         )
 
-    def note_pictures(self, text: str) -> None:
+    def note(self, line: int, text: str) -> None:
         for one in self.programs:
-            one.layers = with_pictures(one.layers, text)
+            one.layers = with_note(one.layers, line, text)
 
     def pieces(self) -> Iterator[tuple[str, Buffer]]:
         for index, one in enumerate(self.programs):

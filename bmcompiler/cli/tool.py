@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,6 +199,7 @@ def _facts(model: BModel, file: str) -> dict[str, object]:
                 "io_size": stage.io_size,
                 "address_mode": stage.address_mode,
                 "pictures": stage.pictures,
+                "sizes": stage.sizes,
                 "subnets": list(stage.subnets),
             }
             for stage in model.stages()
@@ -218,6 +219,7 @@ def _text(model: BModel) -> str:
         mode = stages[0].address_mode
         kind += f", addr_mode: {mode}" if mode not in ("", "basic") else ""
         lines += ["=" * 42, f"net {number}: [{printable(net)}]  {kind}"]
+        lines += [f"sizes: {printable(line)}" for line in _sizes(stages)]
         for stage in stages:
             lines += ["-" * 12, f"stage {stage.index}:"]
             if stage.subnets:
@@ -242,6 +244,16 @@ def pictures_of(stage: Stage) -> str:
         return described(stage.pictures, stage.inputs[0])
     except (BMError, IndexError):
         return stage.pictures
+
+
+def _sizes(stages: Sequence[Stage]) -> list[str]:
+    """Which sizes vary, in words; the note as it is where it cannot be."""
+    from bmcompiler.sizes.note import described
+
+    try:
+        return described(stages)
+    except (BMError, IndexError):
+        return [stages[0].sizes]
 
 
 def _commands(model: BModel) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bmcompiler.bmodel.layers import PICTURES
 from bmcompiler.bmodel.model import BModel
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.inputs.advice import FAR_OFF
@@ -33,7 +34,7 @@ def note(model: BModel, given: Preprocessing) -> None:
     found = ImageSamples([], given, inputs[0])
     facts = {each.name: getattr(given, each.name) for each in fields(Preprocessing)}
     said = {name: value for name, value in facts.items() if value != getattr(Preprocessing, name)}
-    model.note_pictures(json.dumps(said | {"layout": found.layout}))
+    model.note(PICTURES, json.dumps(said | {"layout": found.layout}))
 
 
 def decoded(text: str) -> Preprocessing | None:

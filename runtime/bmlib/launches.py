@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.numeric.arrays import Array
+from bmcompiler.runtime.bm168x_device import Bm168xProgram
 from bmcompiler.runtime.bmlib.functions import host_bytes
 from bmcompiler.runtime.bmlib.networks import NetworkRuntime
 from bmcompiler.runtime.bmlib.types import (
@@ -21,6 +23,7 @@ from bmcompiler.runtime.bmlib.types import (
     item_bytes,
     served,
 )
+from bmcompiler.sizes.choice import Fit
 
 _served = served(BMRT)
 
@@ -42,14 +45,14 @@ def bmrt_launch_data(
     info = network.info
     rooms = min(len(output_datas), len(output_shapes))
     _counts(info, (input_num, min(len(input_datas), len(input_shapes))), (output_num, rooms))
-    shapes = [one.dims for one in input_shapes[:input_num]]
-    program = network.program(shapes)
+    program, fitted = network.fit([one.dims for one in input_shapes[:input_num]])
     arrays: list[Array] = []
     for data, shape, dtype in zip(input_datas, input_shapes, info.input_dtypes):
         part = host_bytes(data, item_bytes(dtype) * shape.count)
         arrays.append(part.view(BmDataType(dtype).numpy).reshape(shape.dims))
-    targets = [host_bytes(output_datas[k], one.size, written=True) for k, one in enumerate(program.outputs) if user_mem]
-    for index, result in enumerate(program.run(arrays)):
+    sizes = _output_bytes(program, fitted)
+    targets = [host_bytes(output_datas[k], size, written=True) for k, size in enumerate(sizes) if user_mem]
+    for index, result in enumerate(_run(program, fitted, arrays)):
         dense = np.ascontiguousarray(result)
         if user_mem:
             targets[index][: dense.nbytes] = dense.reshape(-1).view(np.uint8)
@@ -100,7 +103,7 @@ def _launch(
     network = runtime.network(name)
     info = network.info
     _counts(info, (input_num, len(inputs)), (output_num, len(outputs)))
-    program = network.program([one.shape.dims for one in inputs[:input_num]])
+    program, fitted = network.fit([one.shape.dims for one in inputs[:input_num]])
     card = runtime.handle.card
     arrays: list[Array] = []
     for index, (tensor, dtype) in enumerate(zip(inputs, info.input_dtypes)):
@@ -108,16 +111,27 @@ def _launch(
         data = card.bytes(tensor.device_mem, 0, tensor.size)
         arrays.append(data.view(BmDataType(dtype).numpy).reshape(tensor.shape.dims))
     memories = [_memory_of(outputs[index], index, user_mode) for index in range(output_num)] if user_mem else []
-    for index, (memory, one) in enumerate(zip(memories, program.outputs)):
-        if memory.size < one.size:
-            raise RuntimeUseError(f"output {index} has {one.size} bytes, its memory {memory.size}")
-        card.bytes(memory, 0, one.size)
-    results = program.run(arrays)
+    for index, (memory, size) in enumerate(zip(memories, _output_bytes(program, fitted))):
+        if memory.size < size:
+            raise RuntimeUseError(f"output {index} has {size} bytes, its memory {memory.size}")
+        card.bytes(memory, 0, size)
+    results = _run(program, fitted, arrays)
     for index, (result, dtype) in enumerate(zip(results, info.output_dtypes)):
         memory = memories[index] if user_mem else runtime.handle.allocate(result.nbytes)
         card.bytes(memory, 0, result.nbytes)[...] = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
         outputs[index] = bm_tensor_t(dtype, bm_shape_t(tuple(result.shape)), memory)
     return True
+
+
+def _run(program: Bm168xProgram, fitted: Fit, arrays: Sequence[Array]) -> list[Array]:
+    """Results for inputs as they were given: filled up to the program, and cut."""
+    filled = [fitted.filled(index, array, program.inputs[index].zero_point) for index, array in enumerate(arrays)]
+    return [fitted.cut(index, result) for index, result in enumerate(program.run(filled))]
+
+
+def _output_bytes(program: Bm168xProgram, fitted: Fit) -> list[int]:
+    shapes = [fitted.output_shape(index, info.shape) for index, info in enumerate(program.outputs)]
+    return [replace(info, shape=shape).size for info, shape in zip(program.outputs, shapes)]
 
 
 def _counts(info: bm_net_info_t, inputs: tuple[int, int], outputs: tuple[int, int]) -> None:

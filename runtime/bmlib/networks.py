@@ -30,15 +30,17 @@ from bmcompiler.runtime.bmlib.types import (
     served,
 )
 from bmcompiler.runtime.devices import open_device
+from bmcompiler.sizes.choice import Fit, fit, why_not
+from bmcompiler.sizes.note import Size, decoded
 
 _served = served(BMRT)
 
 
 class Network:
-    """A network with its programs, one per stage."""
+    """A network with its programs, one per stage; `sizes`: what its file says of those that vary."""
 
-    def __init__(self, net: Bm168xNet, programs: Sequence[Bm168xProgram]) -> None:
-        self.programs = tuple(programs)
+    def __init__(self, net: Bm168xNet, programs: Sequence[Bm168xProgram], sizes: Sequence[Size] = ()) -> None:
+        self.programs, self._sizes = tuple(programs), tuple(sizes)
         first = net.stages[0]
         self.info = bm_net_info_t(
             net.name,
@@ -57,13 +59,17 @@ class Network:
             net.address_mode,
         )
 
-    def program(self, shapes: Sequence[tuple[int, ...]]) -> Bm168xProgram:
-        """The program for inputs of these shapes. Raises RuntimeUseError."""
-        for program in self.programs:
-            if [info.shape for info in program.inputs] == list(shapes):
-                return program
-        known = " or ".join(str([list(info.shape) for info in one.inputs]) for one in self.programs[:4])
-        raise RuntimeUseError(f"network '{self.info.name}' takes shapes {known}, not {[list(one) for one in shapes]}")
+    def fit(self, shapes: Sequence[tuple[int, ...]]) -> tuple[Bm168xProgram, Fit]:
+        """The program for inputs of these shapes, and how they are filled up to its. Raises RuntimeUseError."""
+        known = [[info.shape for info in program.inputs] for program in self.programs]
+        found = fit(known, self._sizes, shapes)
+        if found is not None:
+            return self.programs[found.program], found
+        shown = " or ".join(str([list(shape) for shape in one]) for one in known[:4])
+        why = why_not(self._sizes, known, shapes, self.info.input_names)
+        raise RuntimeUseError(
+            f"network '{self.info.name}' takes shapes {shown}, not {[list(one) for one in shapes]}{why and '; '}{why}"
+        )
 
 
 @BMRT.handle("runtime_t")
@@ -108,7 +114,8 @@ class NetworkRuntime:
         programs = device.load_into(model, self._memories[model.target])
         for net in model.nets:
             own, programs = programs[: len(net.stages)], programs[len(net.stages) :]
-            self.networks[net.name] = Network(net, own)
+            said = next(stage.sizes for stage in model.stages() if stage.net == net.name)
+            self.networks[net.name] = Network(net, own, decoded(said))
 
     def network(self, name: str) -> Network:
         """The network of that name. Raises RuntimeUseError."""

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from bmcompiler import bmodel
+from bmcompiler.bmodel.layers import PICTURES
 from bmcompiler.cli import calibrate, compile, run
 from bmcompiler.cli.common import run as run_command
 from bmcompiler.driver import compile_network
@@ -48,7 +49,7 @@ def compiled(folder: Path, output: str, *options: str) -> int:
 def without_note(path: Path) -> bytes:
     """The model but for what it says of pictures."""
     model = bmodel.load(path)
-    model.note_pictures("")
+    model.note(PICTURES, "")
     return b"".join(model.parts())
 
 

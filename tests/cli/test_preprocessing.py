@@ -11,6 +11,7 @@ from PIL import Image
 
 import bmcompiler
 from bmcompiler import bmodel
+from bmcompiler.bmodel.layers import PICTURES
 from bmcompiler.cli import calibrate, compile, evaluate, run, tool
 from bmcompiler.cli.common import run as run_command
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError
@@ -141,12 +142,12 @@ def test_notes_survive_other_tools(folder: Path) -> None:
         bmodel.save(model.select(0), folder / "again.bmodel")
         again = bmodel.load(folder / "again.bmodel")
         assert again.stages()[0].pictures == said and decoded(said) is not None
-        again.note_pictures('{"letterbox": 0}')
+        again.note(PICTURES, '{"letterbox": 0}')
         bmodel.save(again, folder / "again.bmodel")
         assert bmodel.load(folder / "again.bmodel").stages()[0].pictures == '{"letterbox": 0}'
     nameless = bmodel.load(folder / "bm1684.bmodel")
     nameless.nets[0].stages[0].layers = b""
-    nameless.note_pictures("{}")
+    nameless.note(PICTURES, "{}")
     bmodel.save(nameless, folder / "again.bmodel")
     assert bmodel.load(folder / "again.bmodel").stages()[0].pictures == "{}"
 
@@ -156,7 +157,7 @@ def test_a_damaged_note_is_a_sentence(text: str, folder: Path, capsys: pytest.Ca
     with pytest.raises(FileFormatError, match="what the model says of pictures is malformed"):
         decoded(text)
     model = bmodel.load(folder / "bm1880.bmodel")
-    model.note_pictures(text)
+    model.note(PICTURES, text)
     bmodel.save(model, folder / "damaged.bmodel")
     assert run_command(tool.cli, "bmnet-tool", ["info", str(folder / "damaged.bmodel")]) == 0
     assert ran(folder / "damaged.bmodel", "--images", str(folder / "photos")) == 1
