@@ -31,6 +31,7 @@ from bmcompiler.plugins.registry import failures
 from bmcompiler.result import Result
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Compiled, Target, find_target
+from bmcompiler.told import said
 from bmcompiler.version import version
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _copied(module: Module) -> Module:
 
 def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
     """One model with a program per reader; what a reader gives is changed."""
-    pictures = options.preprocess or options.images
+    told, pictures = said(options), options.preprocess or options.images
     if options.fuse_preprocess is not None:
         from bmcompiler.inputs.camera import fused
 
@@ -165,6 +166,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
         precision,
         readers[0],
         checked,
+        told,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bmcompiler.errors import UnsupportedError, UsageError
@@ -60,6 +60,7 @@ class Result:
         precision: what the network computes in, as `quantize` names it; empty with a pipeline of the caller's own.
         source: reads the network of the first program as it was before the passes; None when that is not known.
         checked: whether the program was proven on samples, None for a result that was not compiled.
+        options: what the compilation was told other than the defaults, in words, by name.
     """
 
     model: BModel
@@ -74,6 +75,7 @@ class Result:
     precision: str = ""
     source: Callable[[], Module] | None = None
     checked: Proof | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:

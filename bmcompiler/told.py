@@ -5,11 +5,13 @@ limit: int | None = told(None, "Only the first N samples.", metavar="N", least=1
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -78,6 +80,35 @@ def all_told(options: type) -> Iterator[Told]:
     for each in sorted(fields(options), key=lambda each: bool(each.kw_only)):
         if "told" in each.metadata:
             yield replace(each.metadata["told"], name=each.name, type=str(each.type))
+
+
+def said(options: Any) -> dict[str, str]:
+    """What was said other than the defaults, in words; not what only Python can hold, such as arrays and functions."""
+    found: dict[str, str] = {}
+    for each in all_told(type(options)):
+        value = getattr(options, each.name)
+        if is_dataclass(value) and any(all_told(type(value))):
+            found |= said(value)
+        elif (words := _words(value)) and words != _words(each.default):
+            found["images" if each.name == "path" else each.name] = words
+    return found
+
+
+def _words(value: Any) -> str:
+    """A value as a command takes it; nothing for None and for what no words say."""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, int | float):
+        return f"{value:.12g}"
+    if isinstance(value, list | tuple):
+        plain = all(isinstance(each, str | int | float) for each in value)
+        return ",".join(map(_words, value)) if plain else json.dumps(value, separators=(",", ":"), default=str)
+    if is_dataclass(value):
+        pairs = ((each.name, getattr(value, each.name), each.default) for each in fields(value))
+        return ",".join(f"{name}={_words(found)}" for name, found, default in pairs if _words(found) != _words(default))
+    return ""
 
 
 def arguments(options: Any) -> str:

@@ -1,7 +1,11 @@
-// A field above every long table that shows only the rows with the words typed.
+// Cells know their headings, for narrow screens (site.css); above every long table is a field that shows only the rows
+// with the words typed.
 document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll("article table")) {
-    const rows = [...table.tBodies[0].rows];
+    const rows = [...table.tBodies[0].rows], heads = table.tHead.rows[0].cells;
+    if (heads.length > 2) table.dataset.stacks = "";
+    for (const row of rows)
+      for (const cell of row.cells) cell.dataset.heading = heads[cell.cellIndex].textContent;
     if (rows.length < 20) continue;
     const field = document.createElement("input");
     field.type = "search";

@@ -5,11 +5,14 @@ python tools/gen_api.py [OUTPUT]
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from typing import Any
 
 import pdoc.doc
 import pdoc.render
@@ -19,6 +22,10 @@ PACKAGES = ("", ".frontends", ".passes", ".backends", ".runtime")
 GENERATED = "_pb2"
 _COSMETIC = "Error parsing type "
 """Annotations with names that only type checkers import are shown as they are written."""
+_SECTIONS = ("Attributes:", "Args:")
+_MARGIN = "\n    "
+_NEXT_NAME = re.compile(r"(?<=[.;]) (?=[a-z_]\w*(?:, [a-z_]\w*)*: )")
+"""Where the next name begins."""
 
 
 def modules() -> list[str]:
@@ -39,19 +46,38 @@ def resolve_late_names(name: str) -> None:
         vars(module).setdefault(each, getattr(module, each))
 
 
-def write(output: Path) -> list[str]:
-    """One page per module, and an index. Returns the names of the modules."""
-    names = modules()
+def separated(docstring: str) -> str:
+    """A docstring whose attributes and arguments begin lines of their own, where several share one in the code."""
+    lines, inside = [], False
+    for line in docstring.splitlines():
+        inside = line.strip() in _SECTIONS if line[:1].strip() else inside
+        lines.append(_NEXT_NAME.sub(_MARGIN, line) if inside else line)
+    return "\n".join(lines)
+
+
+def documented(found: pdoc.doc.Doc[Any]) -> Iterator[pdoc.doc.Doc[Any]]:
+    """A module, class or function, and what it has."""
+    yield found
+    for member in getattr(found, "members", {}).values():
+        yield from documented(member)
+
+
+def write(output: Path, names: Sequence[str], home: bool) -> None:
+    """One page per module, and an index; with `home` each leads to index.html of the folder above."""
     for name in names:
         resolve_late_names(name)
     pages = {name: pdoc.doc.Module(import_module(name)) for name in names}
-    pdoc.render.configure(docformat="google", show_source=False, search=False)
+    for each in (each for module in pages.values() for each in documented(module)):
+        each.docstring = separated(each.docstring)
+    pdoc.render.configure(
+        docformat="google", show_source=False, search=False, template_directory=ROOT / "tools" / "api_templates"
+    )
+    pdoc.render.env.globals["home"] = home
     for name, module in pages.items():
         path = output.joinpath(*name.split(".")).with_suffix(".html")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(pdoc.render.html_module(module, pages), encoding="utf-8")
     (output / "index.html").write_text(pdoc.render.html_index(pages), encoding="utf-8")
-    return names
 
 
 def main() -> int:
@@ -59,7 +85,8 @@ def main() -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=_COSMETIC)
-        names = write(output)
+        names = modules()
+        write(output, names, home=(output.parent / "index.html").is_file())
     for warning in caught:
         print(f"warning: {warning.message}", file=sys.stderr)
     print(f"{len(names)} modules: {output / 'index.html'}")

@@ -25,6 +25,12 @@ CODE = ("bmcompiler", "frontends", "passes", "backends", "runtime")
 BESIDE = ("filter.js", "site.css", "found.jpg")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
+_TABLE_ROW, _CODE = re.compile(r"^\|.*\|$", re.MULTILINE), re.compile(r"`[^`]*`")
+"""GitHub wants a bar in code of a table escaped, Python-Markdown shows the escape."""
+_WIDE = re.compile(r"^\|( ?:?-+:? ?\|){6}", re.MULTILINE)
+_WITHOUT_CONTENTS = "---\nhide: [toc]\n---\n\n"
+"""A table of six columns or more takes the place of the table of contents."""
+
 
 def place(path: Path) -> str | None:
     """Where a file of the repository lies in the site, None for files that have no page."""
@@ -50,7 +56,9 @@ def rewritten(page: Path) -> str:
         way = os.path.relpath(there, Path(str(place(page))).parent)
         return f"[{text}]({way}{'#' + anchor if anchor else ''})"
 
-    return _LINK.sub(link, page.read_text(encoding="utf-8"))
+    text = _LINK.sub(link, page.read_text(encoding="utf-8"))
+    text = _TABLE_ROW.sub(lambda row: _CODE.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), text)
+    return _WITHOUT_CONTENTS + text if _WIDE.search(text) else text
 
 
 def gather() -> None:

@@ -13,7 +13,7 @@ from bmcompiler.accuracy.study import Study
 from bmcompiler.report.svg import line, svg, title, words
 from bmcompiler.report.tables import Cell, Heading, bullets, framed, table, text
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 1100, 240, 56, 34
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 1100, 270, 112, 24, 46
 _FLOOR = 1e-5
 _BARS = 64
 
@@ -59,7 +59,7 @@ def _course(found: Study) -> str:
 
     def height(error: float) -> float:
         span = log10(1 / _FLOOR)
-        return (_HEIGHT - _BOTTOM) * (log10(min(max(error, _FLOOR), 1.0) / _FLOOR) / span)
+        return (_HEIGHT - _TOP - _BOTTOM) * (log10(min(max(error, _FLOOR), 1.0) / _FLOOR) / span)
 
     ground = _HEIGHT - _BOTTOM
     parts = []

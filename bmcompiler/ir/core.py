@@ -259,6 +259,12 @@ class Function:
         """All ops, those of inner regions included."""
         yield from self.body.walk()
 
+    def origin(self, value: Value) -> tuple[str, ...]:
+        """What an op is called that only gives a value another form: layers that make the value, an input's name."""
+        if value.owner is self.body:
+            return (self.input_names[value.index],)
+        return () if value.op is None else value.op.location
+
 
 class Module:
     """Functions plus the weights they refer to by key."""

@@ -16,6 +16,7 @@ from bmcompiler.report.cliffs import find_cliffs
 from bmcompiler.report.reasons import host_reasons
 from bmcompiler.result import Result
 from bmcompiler.target import GroupInfo, LayerRow
+from bmcompiler.version import version
 
 VERSION = 4
 """Raised when a field of the JSON changes its meaning."""
@@ -34,7 +35,8 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
     first program, and each row has its share of the figures of `LayerTime`; `other_commands` are like layers, for
     commands that belong to none. `groups` are those of `Compiled`, and each row has the number of its group.
     `graph` has the ops of the first program as they were compiled, each with the numbers of those it reads.
-    `host_reasons` say why layers run on the host CPU, `cliffs` which layers take many times their bound (`Cliff`).
+    `options` are those given, in words. `host_reasons` say why layers run on the host CPU, `cliffs` which layers take
+    many times their bound (`Cliff`).
     """
     stages = result.model.stages()
     notes = list(result.notes)
@@ -50,6 +52,9 @@ def report_data(result: Result, profile: Any = None) -> dict[str, Any]:
         "report": VERSION,
         "net": stages[0].net if stages else "",
         "target": result.target,
+        "precision": result.precision,
+        "compiler": f"bmcompiler {version()}",
+        "options": {name: words for name, words in result.options.items() if name != "target"},
         "programs": [
             {
                 "inputs": [_tensor(info) for info in stage.inputs],

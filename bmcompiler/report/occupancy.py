@@ -8,10 +8,10 @@ from typing import Any
 from bmcompiler.report.svg import even_steps, line, svg, title, words
 from bmcompiler.report.tables import legend
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 12.0, 26.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 96.0, 24.0, 34.0, 64.0
 _HEIGHT = 420.0
 _WIDTH, _STEP_MIN, _STEP_MAX = 1380.0, 2.0, 14.0
-_LABEL_ROOM = 26.0  # between numbers of groups
+_LABEL_ROOM = 52.0  # between numbers of groups
 _KINDS = (("weight", "w", "weights"), ("value", "a", "activations"), ("scratch", "x", "scratch"))
 _CLASS = {kind: style for kind, style, _ in _KINDS}
 
@@ -59,7 +59,7 @@ def _picture(run: list[Group], high: int) -> str:
     parts = list(_bands(run, step, width, bottom))
     for address in even_steps(high, 8, base=2):
         y = bottom - address * scale
-        parts += [line(_LEFT, y, width - _RIGHT, y, "grid"), words(_LEFT - 6, y + 4, _kib(address), "end")]
+        parts += [line(_LEFT, y, width - _RIGHT, y, "grid"), words(_LEFT - 6, y + 4, f"{address / 1024:g}", "end")]
     for group, life in live_ranges:
         x, wide = (
             _LEFT + life["first_step"] * step,
@@ -74,9 +74,9 @@ def _picture(run: list[Group], high: int) -> str:
             f'<rect class="live {_CLASS.get(life["kind"], "x")}" {place}>{title(_tooltip(group, life))}</rect>'
         )
     for number in even_steps(steps, int(width / 90)):
-        parts.append(words(_LEFT + number * step, bottom + 16, f"{number:g}", "middle"))
+        parts.append(words(_LEFT + number * step, bottom + 22, f"{number:g}", "middle"))
     parts.append(words(_LEFT, _HEIGHT - 6, "step"))
-    parts.append(words(14, (_TOP + bottom) / 2, "address in a lane", "middle", -90))
+    parts.append(words(22, (_TOP + bottom) / 2, "address in a lane, KiB", "middle", -90))
     return f'<div class="scroll">{svg(width, _HEIGHT, "".join(parts), "local memory over time", "occupancy")}</div>'
 
 
@@ -104,7 +104,3 @@ def _tooltip(group: Group, life: dict[str, Any]) -> str:
     end = life["address"] + life["lane_bytes"]
     what = f"{life['kind']} of {life['label']}: {life['lane_bytes']:,} bytes per lane"
     return f"{what}, addresses {life['address']:,} to {end - 1:,}, {when}, group {group['number']}"
-
-
-def _kib(value: float) -> str:
-    return f"{value / 1024:g} KiB" if value % 1024 == 0 else f"{value:g}"

@@ -19,8 +19,10 @@ Data = dict[str, Any]
 def page(data: Data) -> str:
     """The page of `report_data`."""
     title = f"{data['net']} for {data['target']}"
+    chip = " ".join(filter(None, (data["target"], data["precision"])))
     body = [
-        f"<h1>{escape(data['net'])} <small>{escape(data['target'])}</small></h1>",
+        f"<h1>{escape(data['net'])} <small>{escape(chip)}</small></h1>",
+        _made(data),
         _tiles(data),
         _programs(data),
         _cpu_section(data),
@@ -38,6 +40,12 @@ def page(data: Data) -> str:
         _seconds_section(data),
     ]
     return framed(title, "\n".join(part for part in body if part))
+
+
+def _made(data: Data) -> str:
+    """By which version, and what it was told."""
+    parts = [data["compiler"], *(f"{name.replace('_', '-')} {value}" for name, value in data["options"].items())]
+    return f'<p class="small made">{escape(" · ".join(parts))}</p>'
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------

@@ -10,14 +10,17 @@ from bmcompiler.report.svg import decades, line, svg, title, words
 from bmcompiler.report.tables import legend, short
 
 _WIDTH, _HEIGHT = 1000.0, 470.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 80.0, 30.0, 20.0, 60.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 110.0, 40.0, 20.0, 66.0
 _NET = 9.0  # half the width of the mark of the whole net
 _LARGEST, _SMALLEST = 15.0, 3.5  # radius of dots
 
 
 @dataclass(frozen=True)
 class _Dot:
-    """Multiply-accumulates, or what arithmetic of another kind is worth; the bytes and cycles that go with them."""
+    """Multiply-accumulates, or what arithmetic of another kind is worth; the bytes and cycles that go with them.
+
+    `computes`: whether arithmetic keeps its engine busy for longer than its bytes keep theirs.
+    """
 
     name: str
     work: float
@@ -25,6 +28,7 @@ class _Dot:
     cycles: float
     share: float
     facts: str
+    computes: bool = True
 
     @property
     def intensity(self) -> float:
@@ -49,9 +53,10 @@ def roofline_section(data: dict[str, Any]) -> str:
     text = (
         "Each dot is a layer, as large as its share of the time: the multiply-accumulates it makes per cycle over "
         "those it needs per byte of its weights, inputs and outputs. Arithmetic of other kinds counts as the multiply-"
-        "accumulates that would take as long. Dots above the slope get their inputs from local memory."
+        "accumulates that would take as long. Dots above the slope get their inputs from local memory. Colours say "
+        "which engines the layer keeps busy for longer."
     )
-    colours = legend("", [("c", "bound by arithmetic"), ("s", "bound by the bus"), ("net", "the whole net")])
+    colours = legend("", [("c", "computes for longer"), ("s", "moves bytes for longer"), ("net", "the whole net")])
     return f'<h2>Roofline</h2><p class="small">{text}{note}</p>{colours}{_picture(dots, _whole(timing), timing)}'
 
 
@@ -62,8 +67,11 @@ def _dot(layer: dict[str, Any], timing: dict[str, Any]) -> _Dot | None:
     if not (work and nbytes and time):
         return None
     share = layer["cycles"] / timing["cycles"] if timing["cycles"] else 0.0
-    facts = f"{layer['kind']}, {layer['cycles']:,} cycles ({share:.1%}), {layer['macs']:,} MACs, {nbytes:,} bytes"
-    return _Dot(layer["layer"], work, nbytes, time, share, facts)
+    counted = f"{layer['macs']:,} MACs" if layer["macs"] else "arithmetic"
+    counted += "" if round(work) == layer["macs"] else f" that takes as long as {work:,.0f} MACs at full rate"
+    busy = f"busy: arithmetic {layer['compute']:,}, transfers {layer['transfer']:,}"
+    facts = f"{layer['kind']}, {layer['cycles']:,} cycles ({share:.1%}), {busy}, {counted}, {nbytes:,} bytes"
+    return _Dot(layer["layer"], work, nbytes, time, share, facts, layer["compute"] >= layer["transfer"])
 
 
 def _whole(timing: dict[str, Any]) -> _Dot | None:
@@ -101,7 +109,7 @@ def _picture(dots: list[_Dot], net: _Dot | None, timing: dict[str, Any]) -> str:
     parts = [*_grid(axes), *_roof(axes, peak, bandwidth)]
     for dot in sorted(dots, key=lambda one: -one.share):
         radius = max(_SMALLEST, _LARGEST * sqrt(dot.share / max(one.share for one in dots) or 0.0))
-        kind = "dot c" if dot.intensity >= peak / bandwidth else "dot s"
+        kind = "dot c" if dot.computes else "dot s"
         place = f'cx="{axes.x(dot.intensity):.1f}" cy="{axes.y(dot.speed):.1f}" r="{radius:.1f}"'
         parts.append(f'<circle class="{kind}" {place}>{title(_tooltip(dot))}</circle>')
     if net is not None:
@@ -120,13 +128,13 @@ def _grid(axes: _Axes) -> list[str]:
     parts = []
     for value in decades(axes.x_low, axes.x_high):
         x = axes.x(value)
-        parts += [line(x, _TOP, x, bottom, "grid"), words(x, bottom + 18, _tick(value), "middle")]
+        parts += [line(x, _TOP, x, bottom, "grid"), words(x, bottom + 24, _tick(value), "middle")]
     for value in decades(axes.y_low, axes.y_high):
         y = axes.y(value)
         parts += [line(_LEFT, y, right, y, "grid"), words(_LEFT - 8, y + 4, _tick(value), "end")]
     middle = (_TOP + bottom) / 2
     parts.append(words((_LEFT + right) / 2, _HEIGHT - 12, "multiply-accumulates per byte", "middle"))
-    parts.append(words(20, middle, "multiply-accumulates per cycle", "middle", -90))
+    parts.append(words(22, middle, "multiply-accumulates per cycle", "middle", -90))
     return parts
 
 

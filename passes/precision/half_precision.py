@@ -134,8 +134,7 @@ class _Halves(Patterns):
         if key not in self._known:
             array = self.constant(value)
             if array is None:
-                location = () if value.op is None else value.op.location
-                cast = make("cast", [value], {"dtype": dtype}, location=location)
+                cast = make("cast", [value], {"dtype": dtype}, location=self._function.origin(value))
                 self._rewriter.insert_before(self._place(value, anchor), cast)
                 self._known[key] = cast.results[0]
                 self._known[cast.results[0], value.dtype] = value

@@ -55,8 +55,7 @@ def _narrowed(function: Function, value: Value, narrow: str) -> Value:
     if widening is not None and widening.operands[0].dtype == narrow and value.dtype != "bool":
         hand_name(widening, widening.operands[0])
         return widening.operands[0]
-    location = () if value.op is None else value.op.location
-    op = make("cast", [value], {"dtype": narrow}, location=location)
+    op = make("cast", [value], {"dtype": narrow}, location=function.origin(value))
     function.body.insert_before(function.ops[-1], op)
     return op.result
 
@@ -76,7 +75,7 @@ def _inputs(function: Function) -> list[str]:
         notes.append(f"input '{name}': the net takes {narrow} for {wide}")
         if not readers:
             continue
-        op = make("cast", [argument], {"dtype": wide})
+        op = make("cast", [argument], {"dtype": wide}, location=function.origin(argument))
         function.body.insert_before(function.ops[0], op)
         for reader, index in readers:
             reader.set_operand(index, op.result)

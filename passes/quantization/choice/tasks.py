@@ -141,23 +141,24 @@ def array_of(module: Module, value: Value, known: Mapping[Value, Array]) -> Arra
 
 
 def watched(function: Function) -> dict[str, Value]:
-    """Values whose errors count, by name: the float outputs, or in their place what ops that pick read.
+    """Values whose errors count, by name: the float outputs, or in their place what ops that pick read (y before arg).
 
     Softmax hides errors of sure answers, its logarithm makes much of them; their operands tell both kinds.
     """
     found: dict[str, Value] = {}
 
-    def watch(name: str, value: Value) -> None:
+    def watch(name: str, value: Value, before: str = "") -> None:
         op = value.op
         if is_constant(value) or op is None:
             return
         if not value.type.is_float or (
             isinstance(op, TensorOp) and (op.picks or isinstance(op, (Softmax, LogSoftmax)))
         ):
-            for k, operand in enumerate(op.operands):
-                watch(f"{name}<{k}", operand)
+            for operand in op.operands:
+                watch(name, operand, op.short_name)
         elif value not in found.values():
-            found[name] = value
+            shown = f"{name} before {before}" if before else name
+            found[f"{shown} ({len(found)})" if shown in found else shown] = value
 
     for name, value in zip(function.output_names, function.returned):
         watch(name, value)
