@@ -416,6 +416,8 @@ GRAPHS: dict[str, Graph] = {
     "layer norm of channels last": Graph(_layer_normed, (1, 56, 56, 96), (1, 6, 5, 24)),
     "fully connected 25088": Graph(partial(_connected, outputs=4096), (1, 25088), (1, 300)),
     "fully connected 2048": Graph(partial(_connected, outputs=1000), (8, 2048), (3, 130)),
+    "two classes": Graph(partial(_connected, outputs=2), (4, 12000), (3, 130)),
+    "long rows, few columns": Graph(partial(_connected, outputs=20), (62, 12602), (17, 300)),
     "global mean": Graph(reduced("mean", 2, 3), (1, 2048, 7, 7), (2, 70, 6, 5)),
     "max of 13 x 13 pixels": Graph(
         lambda b, x: b.max_pool(x, kernel=(13, 13), pads=(6, 6, 6, 6)), (1, 512, 20, 20), (1, 6, 15, 14)

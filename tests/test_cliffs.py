@@ -58,6 +58,8 @@ MENDED = (
     "softmax of 3 columns, batch 16",
     "mean of 6 columns",
     "layer norm of 24 channels last",
+    "two classes",
+    "long rows, few columns",
 )
 """One graph of each class that has been slow."""
 BYTES = (
@@ -72,8 +74,9 @@ BYTES = (
     "gather of columns",
     "tile of single columns",
     "dilated 18",
+    "deconv k16 s8",
 )
-"""Those that the BM1880 moved byte by byte."""
+"""Those that the BM1880 moved byte by byte, or multiplied by the zeros it put between pixels."""
 
 
 class _Took(NamedTuple):

@@ -17,7 +17,7 @@ from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import chunks_of
 from bmcompiler.backends.lanes.kernels.sums.product import product_of
-from bmcompiler.backends.lanes.kernels.sums.row_products import DEEPEST, Factors, SingleProductKernel, Span
+from bmcompiler.backends.lanes.kernels.sums.row_products import Factors, SingleProductKernel, Span
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.tiling import Apart
@@ -26,12 +26,16 @@ from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
 _PAIR = 2
-_FEWEST = 16
-"""Rows that are worth it; fewer wait for what they are multiplied by."""
+_MANY = 16
+"""Rows that do not wait for what they are multiplied by."""
+_DEEP, _DEEPER = 384, 8192
+"""From which depth few columns keep none waiting, and up to which not even a single row."""
 
 
 class RowMatmulKernel(SingleProductKernel):
     """matmul of fp32 with rows in lanes."""
+
+    packs_tiles = True
 
     @rule("The right operand must not be transposed")
     def plain_right(self, op: Matmul) -> bool:
@@ -40,7 +44,11 @@ class RowMatmulKernel(SingleProductKernel):
     def is_taken(self, op: Matmul) -> bool:
         """Whether sums are made so. No table of cycles is asked: sums depend on it."""
         product, lanes = product_of(op), self.chip.lanes
-        if op.transpose_left or op.transpose_right or product.rows < _FEWEST or product.depth > DEEPEST:
+        if op.transpose_left or op.transpose_right or not self.has_room(op):
+            return False
+        if product.rows < _MANY and (product.columns > _PAIR * PIXELS or product.depth < _DEEP):
+            return False  # as a single row is not, so that batches can be split
+        if product.rows == 1 and product.depth > _DEEPER:
             return False
         by_rows = -(-product.rows // lanes) * -(-product.columns // PIXELS)
         in_sections = product.rows * -(-product.columns // (lanes * PIXELS))

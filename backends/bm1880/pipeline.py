@@ -18,6 +18,7 @@ PIPELINE = PipelineTable(
     ),
     Phase(
         "layout",
+        PassRow("split-deconv", "types are final; long-runs mends the permutes it leaves"),
         PassRow("long-runs", "values are bytes, of which the moves of this chip are"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
     ),

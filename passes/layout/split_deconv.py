@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
@@ -13,9 +13,10 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv, Deconv
-from bmcompiler.ops.places.shape import Interleave, Slice
+from bmcompiler.ops.places.shape import Interleave, Permute, Slice
 from bmcompiler.passes.drafts import cycles_in_lanes, cycles_in_memory, cycles_saved, without_numbers
 from bmcompiler.passes.layout.deconv_phases import Phases, phase_weights, ways
+from bmcompiler.passes.layout.long_runs import moving_time
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on
 from bmcompiler.target import unsupported_reason
 
@@ -39,11 +40,12 @@ class SplitDeconv(TargetPatternPass):
     Chips that insert zeros between the pixels multiply by all of them; here every product counts.
 
     1. deconv, as large as its stride, no pads, one group, constant weights : conv 1x1 -> interleave
-    2. the same of floats with any window, pads and groups, no dilations     : conv of as many taps as inputs meet in a
+    2. the same with any window, pads and groups, no dilations, no zero points: conv of as many taps as inputs meet in a
        result, zeros on the channels of other groups -> interleave -> slice of the results that the deconv has
     3. channels that are all 0 stand between the phases where the target joins them faster then
     4. as 2, of groups for which zeros would be more work                    : conv of these groups -> reshape, groups
        are images -> interleave -> reshape -> slice
+    5. any of these where the target has no interleave                       : reshape -> permute -> reshape instead
 
     It is done where the target says that it takes less time in local memory. A phase of rule 1 has the products of one
     tap, in their order. So integers stay, and so do floats (but for the sign of a zero that a sum underflows to) of
@@ -105,24 +107,38 @@ class SplitDeconv(TargetPatternPass):
         channels = op.type.shape[1]
         pitches = sorted({-(-channels // step) * step for step in _PITCHES})
         for axes in ways(op):
-            yield from (_Draft(op, axes, pitch) for pitch in pitches)
+            drafts = [_Draft(op, axes, pitch) for pitch in pitches]
             if self._alone(op):
-                yield _Draft(op, axes, channels // op.group, op.group)
+                drafts.append(_Draft(op, axes, channels // op.group, op.group))
+            if not self._interleaves(drafts[0]):
+                drafts = [replace(each, permutes=True) for each in drafts if each.is_dense]
+            yield from drafts
+
+    def _interleaves(self, draft: _Draft) -> bool:
+        """Whether the target joins phases by itself."""
+        made = draft.without_numbers()
+        taken = all(unsupported_reason(self.target, op) is None for op in made if isinstance(op, Interleave))
+        for each in reversed(made):
+            each.drop_operands()
+        return taken
 
     def _alone(self, op: Deconv) -> bool:
         """Whether the target computes group by group, from global memory to there."""
         return op.group > 1 and self.target.local_cycles(op) is None
 
-    def _saved(self, draft: _Draft) -> int:
+    def _saved(self, draft: _Draft) -> float:
         """Cycles that a draft saves; rule 2 has more weights, and a slice of a map in memory."""
         op, made = draft.op, draft.without_numbers()
-        conv, joined = (each for each in made if isinstance(each, Conv | Interleave))
+        conv, joined = (each for each in made if isinstance(each, Conv | Interleave | Permute))
         more = 0 if _is_apart(op) else self.target.loading_cycles(conv.operands[1].type.nbytes - op.weight.type.nbytes)
         for each in made:
             if isinstance(each, Slice):
                 cycles = self.target.moving_cycles(each) if unsupported_reason(self.target, each) is None else None
                 more += _NEVER if cycles is None else cycles + self.target.loading_cycles(op.type.nbytes)
-        if self._alone(op):
+        if isinstance(joined, Permute):
+            before, after = self.target.cycles(op), cycles_in_memory(self.target, [conv])
+            saved = 0 if before is None or after is None else before - after - moving_time(self.target, joined)
+        elif self._alone(op):
             find = cycles_in_memory if draft.kept > 1 else cycles_in_lanes
             before, after = self.target.cycles(op), find(self.target, [conv, joined])
             saved = 0 if before is None or after is None else before - after
@@ -143,6 +159,13 @@ class _Draft:
     """Channels from a phase to the next."""
     kept: int = 1
     """Groups of the convolution."""
+    permutes: bool = False
+    """Whether a permute joins the phases."""
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether no channels of zeros stand between the phases."""
+        return self.pitch * self.kept == self.op.type.shape[1]
 
     def without_numbers(self) -> list[TensorOp]:
         """The ops with weights that have no numbers yet."""
@@ -173,7 +196,13 @@ class _Draft:
 
         if self.kept > 1:
             add("reshape", shape=(images * self.kept, weight.shape[0] // self.kept, *cells))
-        add("interleave", scale=op.strides, channels=channels // self.kept)
+        if self.permutes:
+            (down, across), (n, _, h, w), depth = op.strides, made[-1].result.shape, channels // self.kept
+            add("reshape", shape=(n, down, across, depth, h, w))
+            add("permute", order=(0, 3, 4, 1, 5, 2))
+            add("reshape", shape=(n, depth, h * down, w * across))
+        else:
+            add("interleave", scale=op.strides, channels=channels // self.kept)
         if self.kept > 1:
             add("reshape", shape=(images, channels, *made[-1].result.shape[2:]))
         if not all(axis.is_whole for axis in self.axes):
@@ -188,12 +217,12 @@ def _phases(op: Deconv) -> int:
 
 
 def _is_taken(op: Deconv) -> bool:
-    """Whether there are phases; of integers only results of one pixel each."""
+    """Whether there are phases; of integers with zero points only results of one pixel each."""
     if op.zero_points and op.mode != CHANNEL:
         return False  # the asymmetric mode rounds a conv in another way
     if _phases(op) == 1 or tuple(op.dilations) != (1, 1):
         return False
-    return op.type.is_float or _is_apart(op)
+    return op.type.is_float or not op.zero_points or _is_apart(op)
 
 
 def _is_apart(op: Deconv) -> bool:

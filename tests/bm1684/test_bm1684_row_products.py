@@ -118,10 +118,15 @@ def test_their_cycles_are_planned(
         (_weighted(768, 768), (384, 768), True),
         (_weighted(3072, 768), (197, 3072), True),
         (_weighted(96, 288), (3136, 96), True),
-        (_weighted(1280, 1000), (1, 1280), False),
+        (_weighted(1280, 30), (1, 1280), True),
+        (_weighted(1280, 33), (15, 1280), False),
+        (_weighted(9000, 30), (1, 9000), False),
+        (_weighted(383, 30), (15, 383), False),
         (_weighted(4096, 4096), (16, 4096), False),  # commands of matrices fill 64 lanes with their columns
         (_weighted(8192, 64), (64, 8192), True),
-        (_weighted(8193, 64), (64, 8193), False),  # its smallest tiles do not fit local memory
+        (_weighted(12602, 20), (62, 12602), True),
+        (_weighted(65535, 1), (64, 65535), True),
+        (_weighted(65536, 1), (64, 65536), False),  # no command is so deep
         (_weighted(64, 30, transpose_right=True), (40, 64), False),
         (_weighted(40, 30, transpose_left=True), (40, 64), False),
     ],

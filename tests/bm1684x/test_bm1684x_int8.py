@@ -60,9 +60,14 @@ CASES: dict[str, Case] = {
     ),
     "a zero point and no padding": (lambda n, x: n.conv(n.b.elu(x), 20, 70, 1, 1), [(1, 70, 9, 11)], "conv"),
     "deconv": (
-        lambda n, x: n.b.deconv(x, n.w(8, 6, 4, 4), n.w(6), **AROUND, strides=(3, 2)),
+        lambda n, x: n.b.deconv(x, n.w(8, 6, 4, 4), n.w(6), **AROUND, strides=(3, 2), dilations=(2, 1)),
         [(1, 8, 5, 6)],
         "deconv",
+    ),
+    "deconv by phases": (
+        lambda n, x: n.b.deconv(x, n.w(8, 6, 4, 4), n.w(6), **AROUND, strides=(3, 2)),
+        [(1, 8, 5, 6)],
+        "conv",
     ),
     "inner product of one row": (lambda n, x: n.b.matmul(x, n.w(100, 70), n.w(70)), [(1, 100)], "matmul"),
     "inner product of a map of one pixel, which stays where it is": (

@@ -178,6 +178,9 @@ def _sums(name: str, attributes: dict[str, Any], b: Builder, *x: Value) -> list[
 
 INTEGERS: dict[str, Callable[[Net, Value], Value]] = {
     "add of words": lambda t, x: t.b.add(t.b.cast(x, dtype="i32"), t.integers("i32", *x.shape)),
+    "dilated deconv": lambda t, x: t.b.deconv(
+        x, t.integers("i8", x.shape[1], 5, 2, 2), strides=(2, 2), dilations=(2, 2), rshift=9
+    ),
     "arith_shift": lambda t, x: t.b.arith_shift(x, t.integers("i8", *x.shape), direction="left"),
 }
 NETS = dict(_nets())
@@ -201,4 +204,6 @@ def test_no_kernel_is_left_out() -> None:
     for make in FLOATS.values():  # as they are: passes make other ops of some
         net = Net([(2, 70, 9, 11)])
         found |= kernels_met(TARGET, net.module([make(net, net.inputs[0])]))
+    row = Net([(1, 2100)])  # commands of matrices have one
+    found |= kernels_met(TARGET, row.module([row.b.matmul(row.inputs[0], row.f32(2100, 1100))]))
     assert tile_kernels(TARGET) <= found

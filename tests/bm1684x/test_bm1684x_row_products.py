@@ -81,13 +81,14 @@ def test_their_cycles_are_planned(rows: int, depth: int, columns: int, kind: str
     ("make", "shape", "by_rows"),
     [
         (_weighted(8192, 64), (64, 8192), True),
-        (_weighted(8193, 64), (64, 8193), False),  # its smallest tiles do not fit local memory
+        (_weighted(25088, 64), (64, 25088), True),
+        (_weighted(25088, 2), (1, 25088), True),  # columns are long runs
+        (_weighted(44000, 64), (64, 44000), False),  # its smallest tiles do not fit local memory
         (_weighted(768, 768), (384, 768), True),
         (_weighted(3072, 768), (197, 3072), True),
         (_weighted(96, 288), (3136, 96), True),
         (_weighted(1280, 1000), (1, 1280), True),  # sections of 16 columns are loaded four times slower than rows
         (_weighted(4096, 4096), (1, 4096), False),  # deep ones as long runs of each lane
-        (_weighted(25088, 64), (64, 25088), False),
         (_weighted(40, 30, transpose_left=True), (40, 64), False),
     ],
 )

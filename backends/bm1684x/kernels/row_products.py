@@ -22,15 +22,9 @@ from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_constant, item_bytes
-from bmcompiler.backends.lanes.kernels.sums.float_matmul import chunks_of, summed_in_chunks
+from bmcompiler.backends.lanes.kernels.sums.float_matmul import chunks_of, in_lane_runs, section_width, summed_in_chunks
 from bmcompiler.backends.lanes.kernels.sums.product import Product, product_of
-from bmcompiler.backends.lanes.kernels.sums.row_products import (
-    DEEPEST,
-    Factors,
-    RowProductKernel,
-    SingleProductKernel,
-    Span,
-)
+from bmcompiler.backends.lanes.kernels.sums.row_products import Factors, RowProductKernel, SingleProductKernel, Span
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.matrices import matrix_shape
 from bmcompiler.backends.lanes.operands import Words
@@ -44,6 +38,8 @@ from bmcompiler.target import rule
 class HalfMatmulKernel(RowProductKernel):
     """matmul of 16-bit floats: a command for each product."""
 
+    transposes_constants = True
+
     @rule("Operands, bias and result must be of one type, {kernel.floats}")
     def known_types(self, op: Matmul) -> bool:
         return self.one_float(*op.operands, op.result)
@@ -55,7 +51,7 @@ class HalfMatmulKernel(RowProductKernel):
     def multiply(self, op: Matmul, build: Build, factors: Sequence[Factors], scratch: list[int]) -> None:
         for target, left, right in factors:
             kind = float_of(target)
-            command = matrix.by_rows(target, left, right, kind, kind, transposed=op.transpose_right)
+            command = matrix.by_rows(target, left, right, kind, kind, transposed=self.is_transposed(op))
             build.issue(command, *build.ranges(target, left, right))
 
     def cycles(self, op: Matmul, result: Shape, depth: int, pairs: Sequence[Span]) -> int:
@@ -68,13 +64,15 @@ class HalfMatmulKernel(RowProductKernel):
 class SingleMatmulKernel(SingleProductKernel):
     """matmul of fp32: convolutions; one command transposes a right operand that lies so."""
 
+    transposes_constants = True
+
     def sums(self, arithmetic: Arithmetic, left: Array, right: Array, bias: Array | None) -> Array:
         return summed_in_chunks(arithmetic, left, right, bias)
 
     def multiply(self, op: Matmul, build: Build, factors: Sequence[Factors], scratch: list[int]) -> None:
-        transposed: Words | None = None
+        lies_transposed, transposed = self.is_transposed(op), None
         for target, left, right in factors:
-            if op.transpose_right:
+            if lies_transposed:
                 if right != transposed:
                     n, columns, h, depth = right.shape
                     build.transpose(Words(scratch[0], (n, depth, h, columns)), right)
@@ -97,22 +95,27 @@ class SingleMatmulKernel(SingleProductKernel):
                 command = window.convolution(made, source, weights, None, geometry, kind, kind, add=add)
                 build.issue(command, *build.ranges(target, left, right))
 
-    def scratch(self, op: Matmul, right: Shape) -> tuple[int, ...]:
+    def scratch(self, transposed: bool, right: Shape) -> tuple[int, ...]:
         _, rows, _, columns = right
-        return (self.chip.aligned_bytes((1, columns, 1, rows)),) if op.transpose_right else ()
+        return (self.chip.aligned_bytes((1, columns, 1, rows)),) if transposed else ()
+
+    def transposing_cycles(self, depth: int, columns: int) -> int:
+        return self.machine.cycles.pass_cycles((1, depth, 1, columns))
 
     def cycles(self, op: Matmul, result: Shape, depth: int, pairs: Sequence[Span]) -> int:
         rights = [right for _, right in pairs]
-        turns = sum(a != b for a, b in zip(rights, (None, *rights))) if op.transpose_right else 0
-        turning = turns * self.machine.cycles.pass_cycles((1, depth, 1, result[3]))
+        turns = sum(a != b for a, b in zip(rights, (None, *rights))) if self.is_transposed(op) else 0
+        turning = turns * self.transposing_cycles(depth, result[3])
         return len(rights) * self.machine.cycles.convolution(result, 1, depth) + turning
 
     def is_quicker(self, op: Matmul) -> bool:
         """Whether this takes less time than products in sections of columns, as far as their shapes tell."""
         product = product_of(op)
-        if op.transpose_left or product.depth > DEEPEST:
+        if op.transpose_left or not self.has_room(op):
             return False
-        facts = op.bias is not None, op.transpose_right, is_constant(op.right)
+        constant = is_constant(op.right)
+        width = section_width(self.machine, op) if constant else 0
+        facts = op.bias is not None, self.is_transposed(op), constant, width, in_lane_runs(self.machine, op)
         return self.machine.decided(_rows_are_quicker, self.machine, product, *facts)
 
 
@@ -122,7 +125,15 @@ def _row_groups(rows: int, lanes: int, together: bool) -> Iterator[tuple[int, in
     return ((first // lanes, min(step, rows - first)) for first in range(0, rows, step))
 
 
-def _rows_are_quicker(machine: LaneMachine, product: Product, biased: bool, transposed: bool, constant: bool) -> bool:
+def _rows_are_quicker(
+    machine: LaneMachine,
+    product: Product,
+    biased: bool,
+    transposed: bool,
+    constant: bool,
+    width: int,
+    in_runs: bool,
+) -> bool:
     """Commands and transfers of rows in lanes and of sections of columns; nothing is known of what runs beside what."""
     rows, depth, columns, count = product.rows, product.depth, product.columns, len(product.pairs)
     lefts, rights = (len(set(each)) for each in zip(*product.pairs))
@@ -132,11 +143,12 @@ def _rows_are_quicker(machine: LaneMachine, product: Product, biased: bool, tran
     by_rows += bus.load(lefts * rows, 4 * depth) + bus.load(rights * right[0], 4 * right[1])
     by_rows += bus.store(count * rows, 4 * columns)
     left, below, made = (
-        matrix_shape(machine.chip, *size) for size in ((rows, depth), (depth, columns), (rows, columns))
+        matrix_shape(machine.chip, *size)
+        for size in ((rows, depth, 0), (depth, columns, width), (rows, columns, width))
     )
     in_sections = count * timing.matrix(made, depth, biased) + lefts * timing.load_matrix(left, (rows, depth), depth)
     in_sections += count * timing.load_matrix(made, (rows, columns), columns)
-    if constant and len(chunks_of(depth)) > 1:  # a lane's rows lie one after the other
+    if in_runs:  # a lane's rows lie one after the other
         loading = bus.load(below[1], 4 * depth * below[3])
     elif constant:
         loading = timing.load_sections(below, below[1] * below[3])

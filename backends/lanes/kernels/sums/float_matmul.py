@@ -50,7 +50,7 @@ class FloatMatmulKernel(FloatProductKernel):
         product, row, most = product_of(op), row_columns(self.chip), self.chip.most_size
         return (
             Axis(product.rows, 1, most),
-            Axis(product.columns, row, row if _in_lane_runs(self.machine, op) else most // row * row),
+            Axis(product.columns, row, row if in_lane_runs(self.machine, op) else most // row * row),
             Axis(len(product.pairs), 1, 1),
             Axis(1),
         )
@@ -250,7 +250,7 @@ class _Batch(NamedTuple):
         rows = depth[1] - depth[0]
         if is_constant(op.right):
             width = section_width(machine, op)
-            if _in_lane_runs(machine, op):
+            if in_lane_runs(machine, op):
                 sections = -(-columns // width)
                 return machine.matrix_cycles.load(sections, 4 * rows * width, sections)
             shape = matrix_shape(machine.chip, rows, columns, width)
@@ -261,7 +261,7 @@ class _Batch(NamedTuple):
         return machine.matrix_cycles.load_matrix(shape, (rows, columns), product.columns)
 
     def _load_constant(self, build: LaneBuild, depth: Range, columns: Range, address: int) -> None:
-        """The same of a constant: as (batches, K, whole sections) in the coefficients, or as `_in_lane_runs` says."""
+        """The same of a constant: as (batches, K, whole sections) in the coefficients, or as `in_lane_runs` says."""
         op, product = self.op, self.product
         width = section_width(self.machine, op)
         pitch = -(-product.columns // width) * width
@@ -274,7 +274,7 @@ class _Batch(NamedTuple):
             return padded.reshape(*padded.shape[:-1], -1, width).swapaxes(-2, -3)
 
         layout = f"matrix{' transposed' * op.transpose_right} in sections of {width}"
-        if _in_lane_runs(self.machine, op):
+        if in_lane_runs(self.machine, op):
             rows, sections = depth[1] - depth[0], -(-(columns[1] - columns[0]) // width)
             place = build.coefficients.place(op.right, f"{layout}, a lane each", pack_lanes)
             start = (self.right * pitch + columns[0]) * product.depth + depth[0] * width
@@ -289,7 +289,7 @@ class _Batch(NamedTuple):
         build.load(origin, shape, (pitch, width, width, 1), 4, address)
 
 
-def _in_lane_runs(machine: LaneMachine, op: Matmul) -> bool:
+def in_lane_runs(machine: LaneMachine, op: Matmul) -> bool:
     """Whether a deep constant lies as (batches, sections, K, columns of a section): each lane's rows are one long run.
 
     Rows of sections that fill whole vectors follow each other in a lane, as long as no lane has two sections.
@@ -301,7 +301,7 @@ def _in_lane_runs(machine: LaneMachine, op: Matmul) -> bool:
 
 
 def _right_runs(machine: LaneMachine, op: Matmul, depth: int, columns: int) -> Runs:
-    if _in_lane_runs(machine, op):
+    if in_lane_runs(machine, op):
         sections = -(-columns // section_width(machine, op))
         return Runs(sections, sections)
     sections = depth * matrix_shape(machine.chip, depth, columns, section_width(machine, op))[1]

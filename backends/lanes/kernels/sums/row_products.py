@@ -8,24 +8,24 @@ pixels. Kernels of chips say which commands that takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.base import is_activation, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activation_cycles, emit_activation
-from bmcompiler.backends.lanes.kernels.sums.product import MOST_PRODUCTS, FloatProductKernel, product_of
+from bmcompiler.backends.lanes.kernels.sums.product import MOST_PRODUCTS, FloatProductKernel, Product, product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.groups.regions import rows_of
 from bmcompiler.codegen.groups.slices import RANK
-from bmcompiler.codegen.tiling import Apart, Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Apart, Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
 
-DEEPEST = 1 << 13
-"""Rows of the right operand of which the smallest tiles fit local memory."""
 _COLUMNS = 32
 Span = tuple[int, int]
 Factors = tuple[Words, Words, Words]
@@ -33,7 +33,16 @@ Factors = tuple[Words, Words, Words]
 
 
 class RowProductKernel(FloatProductKernel):
-    """Base: rows and columns of the result are tiled, one pair of matrices at a time."""
+    """Base: rows and columns of the result are tiled, one pair of matrices at a time.
+
+    Constant right operands are stored as they load fastest: transposed, so that a column is a run of a lane, where rows
+    of few columns take longer, or the columns of each tile one row after the other (`packs_tiles`).
+    """
+
+    transposes_constants = False
+    """Whether commands take right operands transposed."""
+    packs_tiles = False
+    """Whether a run of global memory takes longer than a run of a lane."""
 
     @rule("The left operand must not be transposed")
     def plain_left(self, op: Matmul) -> bool:
@@ -45,7 +54,7 @@ class RowProductKernel(FloatProductKernel):
 
     def grid(self, op: Matmul) -> tuple[Axis, ...]:
         product, most, lanes = product_of(op), self.chip.most_size, self.chip.lanes
-        columns = lanes if op.transpose_right else _COLUMNS  # few enough that the right operand of a deep product fits
+        columns = lanes if self.is_transposed(op) else _COLUMNS  # few, so that the right operand of a deep product fits
         return (
             Axis(product.rows, lanes, self.chip.most_channels // lanes * lanes),
             Axis(product.columns, columns, most // columns * columns),
@@ -60,9 +69,10 @@ class RowProductKernel(FloatProductKernel):
         left, right = product.pairs[batch]
         lefts, rights = len({a for a, _ in product.pairs}), len({b for _, b in product.pairs})
         result: Shape = (1, rows, 1, columns)
-        right_shape: Shape = (1, columns, 1, depth) if op.transpose_right else (1, depth, 1, columns)
-        inner = product.columns if not op.transpose_right else depth
-        right_start = right * depth * product.columns + (c0 * depth if op.transpose_right else c0)
+        transposed = self.is_transposed(op)
+        right_shape: Shape = (1, columns, 1, depth) if transposed else (1, depth, 1, columns)
+        inner = product.columns if not transposed else depth
+        right_start = right * depth * product.columns + (c0 * depth if transposed else c0)
 
         inputs = [
             self._rows(
@@ -72,7 +82,9 @@ class RowProductKernel(FloatProductKernel):
                 depth,
                 "nh" if lefts > 1 else "n",
             ),
-            self._rows(op.right, right_start, right_shape, inner, "ch" if rights > 1 else "c"),
+            self._constant(op, (c0, c1), right_shape, (right_start, inner), "ch" if rights > 1 else "c")
+            if is_constant(op.right)
+            else self._rows(op.right, right_start, right_shape, inner, "ch" if rights > 1 else "c"),
         ]
 
         def store(build: LaneBuild, address: int) -> None:
@@ -100,7 +112,8 @@ class RowProductKernel(FloatProductKernel):
     def _rows_of_products(self, op: Matmul, images: Span, rows: Span) -> TileWork | None:
         product = product_of(op)
         lefts, rights = (max(each) + 1 for each in zip(*product.pairs))
-        right = (product.columns, product.depth) if op.transpose_right else (product.depth, product.columns)
+        transposed = self.is_transposed(op)
+        right = (product.columns, product.depth) if transposed else (product.depth, product.columns)
         views: tuple[Shape, ...] = (
             (lefts, product.rows, 1, product.depth),
             (rights, right[0], 1, right[1]),
@@ -116,7 +129,11 @@ class RowProductKernel(FloatProductKernel):
         if len(pairs) > MOST_PRODUCTS or not all(self.chip.fits_fields(extents(box)) for box in boxes):
             return None
         inputs = [self.machine.activation_in(op.left, views[0], boxes[0])]
-        inputs.append(self.machine.activation_in(op.right, views[1], boxes[1]))
+        if transposed and not op.transpose_right:
+            start = below * product.columns * product.depth, product.depth
+            inputs.append(self._constant(op, (0, product.columns), extents(boxes[1]), start, ""))
+        else:
+            inputs.append(self.machine.activation_in(op.right, views[1], boxes[1]))
         out, made = (
             self.machine.activation_out(op.result, views[2], boxes[2]),
             [(a - first, b - below) for a, b in pairs],
@@ -161,7 +178,58 @@ class RowProductKernel(FloatProductKernel):
         cycles = self.cycles(op, one, views[0][3], pairs) + biased * self.bias_cycles(result, item)
         cycles += activation_cycles(timing, op.activation, result, item)
         apart = self.apart(op, one, views[0][3], len(pairs))
-        return TileWork(tuple(inputs), (out,), self.scratch(op, views[1]), compute, cycles, apart)
+        return TileWork(tuple(inputs), (out,), self.scratch(self.is_transposed(op), views[1]), compute, cycles, apart)
+
+    # -- right operands ------------------------------------------------------------------------------------------------
+    def is_transposed(self, op: Matmul) -> bool:
+        """Whether lanes hold columns of the right operand: it lies so, or is stored so to load faster."""
+        if op.transpose_right or not (self.transposes_constants and is_constant(op.right)):
+            return op.transpose_right
+        return self.machine.decided(self._loads_faster_transposed, product_of(op), item_bytes(op.left))
+
+    def _loads_faster_transposed(self, product: Product, item: int) -> bool:
+        depth, columns, load = product.depth, product.columns, self.machine.cycles.load
+        if not self._has_room(product, item, True):
+            return False
+        return load(columns, item * depth) + self.transposing_cycles(depth, columns) < load(depth, item * columns)
+
+    def transposing_cycles(self, depth: int, columns: int) -> int:
+        """Of a right operand that lies transposed."""
+        return 0
+
+    def has_room(self, op: Matmul) -> bool:
+        """Whether the smallest tile fits local memory, and the depth a command."""
+        return self._has_room(product_of(op), item_bytes(op.left), self.is_transposed(op))
+
+    def _has_room(self, product: Product, item: int, transposed: bool) -> bool:
+        chip, depth, rows = self.chip, product.depth, min(product.rows, self.chip.lanes)
+        columns = min(product.columns, chip.lanes if transposed else _COLUMNS)
+        right = (1, columns, 1, depth) if transposed else (1, depth, 1, columns)
+        areas = (1, rows, 1, depth), right, (1, rows, 1, columns), (1, rows, 1, columns)
+        needed = sum(chip.aligned_bytes(area, item) for area in areas) + sum(self.scratch(transposed, right))
+        return depth <= chip.most_size and needed <= chip.tile_bytes
+
+    def _constant(self, op: Matmul, columns: Span, shape: Shape, place: Span, axes: str) -> Buffer:
+        """The constant right operand, loaded as `shape`; place: first element and distance of the rows as it stands."""
+        (c0, c1), (start, pitch), item = columns, place, item_bytes(op.right)
+        images, rows, _, width = shape
+        whole, layout, pack = width == pitch, "", _as_it_is
+        if self.is_transposed(op) and not op.transpose_right:
+            layout, pack = "transposed", _transposed
+        elif self.packs_tiles and not whole:
+            layout, pack = f"columns {c0} to {c1}", partial(_columns, c0, c1)
+            start, pitch, whole = (start - c0) // pitch * width, width, True
+
+        def load(build: LaneBuild, address: int) -> None:
+            if layout:
+                origin = build.coefficient(build.coefficients.place(op.right, f"{layout}, rows in lanes", pack))
+            else:
+                origin = build.source(op.right)
+            build.load(origin + item * start, shape, (rows * pitch, pitch, 0, 1), item, address)
+
+        runs = Runs(1 if whole else images * rows, images * rows)
+        size = item * images * rows * width
+        return Buffer(self.chip.aligned_bytes(shape, item), axes, size, load, True, runs=runs)
 
     # -- what element types have of their own --------------------------------------------------------------------------
     def begin(self, build: LaneBuild, made: Words, bias: Words | None) -> None:
@@ -174,8 +242,8 @@ class RowProductKernel(FloatProductKernel):
         """Commands that make each result of its left and right matrix."""
         raise TypeError(f"{type(self).__name__} has no products")
 
-    def scratch(self, op: Matmul, right: Shape) -> tuple[int, ...]:
-        """Bytes of a lane that `multiply` needs; right: as which the right operand lies."""
+    def scratch(self, transposed: bool, right: Shape) -> tuple[int, ...]:
+        """Bytes of a lane that `multiply` needs; right: as which the right operand lies, `transposed` or not."""
         return ()
 
     def cycles(self, op: Matmul, result: Shape, depth: int, pairs: Sequence[Span]) -> int:
@@ -214,3 +282,15 @@ class SingleProductKernel(RowProductKernel):
 
     def bias_cycles(self, result: Shape, item: int) -> int:
         return self.machine.cycles.pass_cycles(result, item)
+
+
+def _as_it_is(right: Array) -> Array:
+    return right
+
+
+def _transposed(right: Array) -> Array:
+    return right.swapaxes(-1, -2)
+
+
+def _columns(first: int, end: int, right: Array) -> Array:
+    return right[..., first:end]
