@@ -19,6 +19,7 @@ from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.clusters import Clusters, looked_at
 from bmcompiler.passes.quantization.choice.measured import Measured, energies_of, mean
 from bmcompiler.passes.quantization.choice.tasks import (
+    BEFORE,
     Inputs,
     RunStep,
     Weigh,
@@ -139,7 +140,8 @@ class Reference:
     def roots(self) -> list[str]:
         """The output that each cluster belongs to."""
         names = sorted(self.function.output_names, key=len, reverse=True)
-        return [next(n for n in names if c.output == n or c.output.startswith(f"{n}<")) for c in self.clusters.clusters]
+        watched_outputs = [cluster.output for cluster in self.clusters.clusters]
+        return [next(n for n in names if o == n or o.startswith(f"{n}{BEFORE}")) for o in watched_outputs]
 
     def output_errors(self, low: Building[Any], steps: Sequence[int]) -> Doubles:
         """Energies of the errors of an integer net in each cluster, mean of the steps."""

@@ -27,6 +27,8 @@ Disturbed = tuple[int, Mapping[int, Array]]
 
 _WHOLE = 1 << 26
 """Values of outputs that are kept of all steps together."""
+BEFORE = " before "
+"""Between an output's name and the op whose operand stands for it."""
 _PART = 1 << 24
 """Values whose squares are held at a time."""
 
@@ -157,7 +159,7 @@ def watched(function: Function) -> dict[str, Value]:
             for operand in op.operands:
                 watch(name, operand, op.short_name)
         elif value not in found.values():
-            shown = f"{name} before {before}" if before else name
+            shown = f"{name}{BEFORE}{before}" if before else name
             found[f"{shown} ({len(found)})" if shown in found else shown] = value
 
     for name, value in zip(function.output_names, function.returned):
