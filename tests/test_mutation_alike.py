@@ -28,12 +28,12 @@ def watched(code: str) -> tuple[Callable[..., Any], Callable[[], set[str]]]:
     slots: list[Any] = []
     made: list[Slot] = []
 
-    def slot(value: Any, wrong: dict[str, Any]) -> int:
-        made.append(Slot(slots, value, wrong, set()))
+    def slot(found: list[Any], truth: bool) -> int:
+        made.append(Slot(slots, [fault.digest() for fault in found], truth, set()))
         return made[-1].number
 
     changed = ast.fix_missing_locations(Watched(of_nodes, slot).visit(tree))
-    there: dict[str, Any] = {SLOTS: slots}
+    there: dict[str, Any] = {SLOTS: slots, "np": np}
     exec(compile(changed, "f", "exec"), there)
     return there["f"], lambda: {names[each] for one in made for each in one.open}
 
@@ -49,6 +49,16 @@ CASES = [
     ("return min(a, b)", (2, 2, 0), (1, 2, 0), {"max(a, b)"}),
     ("return a or b", (3, 3, 0), (0, 3, 0), {"a and b"}),
     ("return c if a and b else 0", (1, 2, 5), (0, 2, 5), {"a or b"}),
+    ("return -a", (0, 0, 0), (1, 0, 0), {"a"}),
+    ("return a << b", (0, 3, 0), (1, 3, 0), {"a << b + 1"}),
+    ("return c * (a < 7)", (6, 0, 0), (6, 0, 1), {"6"}),
+    ("return a[1] + b", ((2, 2), 1, 0), ((2, 3), 1, 0), {"a[0]"}),
+    ("return a.get(b, 0)", ({1: 2}, 1, 0), ({1: 2}, 2, 0), {"1"}),
+    ("return next((i for i in a if i > b), 0)", ((1, 2), 1, 0), ((1, 2), 2, 0), {"1", "-1"}),
+    ("return divmod(a, b)[0]", (5, 5, 0), (5, 4, 0), {"divmod(b, a)"}),
+    ("return a + (1 if b and c.isdigit() else 0)", (1, 1, "1"), (1, 0, "1"), {"b or c.isdigit()"}),
+    ("return np.rint(a).item() + b", (2.0, 0, 0), (2.5, 0, 0), set()),
+    ("return np.maximum(a, b)", (2, 2, 0), (1, 2, 0), {"np.minimum"}),
     ("return a is not None and a.size > 1", (np.zeros(2), 0, 0), (None, 0, 0), {"a is not None or a.size > 1"}),
 ]
 
@@ -58,7 +68,7 @@ def test_an_expression_is_listed_until_it_has_another_value(
     code: str, alike: tuple[Any, ...], apart: tuple[Any, ...], wrong: set[str]
 ) -> None:
     function, left = watched(code)
-    plain: dict[str, Any] = {}
+    plain: dict[str, Any] = {"np": np}
     exec(f"def f(a, b, c):\n    {code}", plain)
     assert function(*alike) == plain["f"](*alike)
     assert wrong <= left()

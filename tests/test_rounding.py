@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcompiler.numeric import fp32
+from bmcompiler.numeric.floats import BF16, FP16, FP32, FloatType
 from bmcompiler.numeric.narrowing import to_bf16, to_fp16
 from bmcompiler.numeric.rounding import Rounding, shift_right, whole
 from bmcompiler.numeric.sampled import chosen, convolution_sums, sampled_sums
@@ -172,3 +173,21 @@ def test_horner_of_one_element_does_not_know_of_the_coefficients_of_another() ->
     got = fp32.horner(x, coefficients)
     assert [float(got[0]), float(got[2])] == [1.0 - 0.5 + 0.0625, 4.0 + 1.5 - 72.0]
     assert np.isnan(got[1])
+
+
+@pytest.mark.parametrize("kind", [FP32, FP16, BF16], ids=lambda kind: kind.name)
+def test_of_equal_numbers_a_bound_is_its_second_operand(kind: FloatType) -> None:
+    """Zeros of two signs are equal numbers, and a NaN is neither above nor below: bits say which one was taken."""
+    top = np.uint32(31) if kind is FP32 else np.uint16(15)
+    zero = top.dtype.type(0)
+    nan = top.dtype.type(0x7FC00000 if kind is FP32 else 0x7E00 if kind is FP16 else 0x7FC0)
+    one, minus = zero, top.dtype.type(1) << top
+    for a, b, highest, lowest in (
+        (one, minus, minus, minus),
+        (minus, one, one, one),
+        (nan, one, one, nan),
+        (one, nan, nan, one),
+    ):
+        left, right = (np.array([bits]).view(np.float32) if kind is FP32 else np.array([bits]) for bits in (a, b))
+        for bound, expected in ((kind.maximum, highest), (kind.minimum, lowest)):
+            assert bound(left, right).view(top.dtype) == expected

@@ -35,7 +35,7 @@ def apart(factors: Array | float) -> Int32s:
     if not (np.isfinite(reals).all() and (reals >= 0).all() and (reals < MOST_MULTIPLIER).all()):
         raise ValueError("factors of integers must be finite, not negative and below 2**31")
     _, exponent = np.frexp(reals)
-    shift = np.clip(_BITS - exponent, 0, MOST_SHIFT)
+    shift = np.minimum(_BITS - exponent, MOST_SHIFT)
     multiplier = np.rint(np.ldexp(reals, shift))
     over = multiplier > MOST_MULTIPLIER  # rounded up to 2**31
     shift = np.where(over, shift - 1, shift)

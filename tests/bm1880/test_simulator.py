@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import golden_cases
@@ -54,7 +55,7 @@ from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.backends.bm1880.isa import FORMATS, GDMA, HEADER, Direction, Engine, GdmaFunction, StrideCode, WindowOp
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.runtime.simulator.bm1880 import LocalMemory, Memories, compile_plan
-from bmcompiler.runtime.simulator.bm1880.operands import MAX_WORK, check_work
+from bmcompiler.runtime.simulator.bm1880.operands import MAX_WORK, Operands, check_work
 
 Quad = tuple[int, int, int, int]
 BASE = 0x1000
@@ -409,3 +410,17 @@ def test_work_is_refused_beyond_its_limit() -> None:
     check_work(MAX_WORK)
     with pytest.raises(SimulatorError, match="more than any real command"):
         check_work(MAX_WORK + 1)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("operand", ["opd0", "opd1", "opd2"])
+def test_immediates_are_read_to_the_ends_of_their_types(bits: int, operand: str) -> None:
+    half = 1 << bits - 1
+    for stored, signed in {0: 0, 1: 1, half // 2: half // 2, half - 1: half - 1, half: -half, 2 * half - 1: -1}.items():
+        for sign, value in ((0, stored), (1, signed)):
+            told = {"const": 1, "int8": bits == 8, "sign": sign}
+            fields = {f"opt_{operand}_{name}": int(bit) for name, bit in told.items()}
+            some: Any = SimpleNamespace(
+                fields=fields | {f"{operand}_addr": stored + 2 * half}
+            )  # bits above do not count
+            assert Operands.constant(some, operand) == value

@@ -63,6 +63,18 @@ def test_sums_are_exact(
             assert found[(*at, channel)] == np.float32(total + float(bias[channel]))
 
 
+@pytest.mark.parametrize("axis", ["w", "h", "c", "depthwise w", "depthwise h"])
+def test_sums_count_their_products_along_every_axis(axis: str) -> None:
+    """Eleven products that fit 53 bits one by one and not together: what is small is lost in a sum in some order."""
+    random = np.random.default_rng(1)
+    rows = random.permuted(np.tile(np.array([65504] * 5 + [-65504] * 5 + [2**-24], np.float16), (60, 1)), axis=1)
+    shape = {"w": (11, 1, 1), "h": (1, 11, 1), "c": (1, 1, 11)}[axis.rsplit(maxsplit=1)[-1]]
+    some, (kx, ky, _) = convolve_depthwise if " " in axis else convolve, shape
+    weights = np.full((1, 1 if " " in axis else shape[2], ky, kx), 2047, np.float16)
+    for row in rows:
+        assert some(row.reshape(shape), weights, np.zeros(1, np.float16)) == np.float32(2047 * 2**-24)
+
+
 def test_depthwise_is_a_convolution_with_a_diagonal_kernel() -> None:
     random = np.random.default_rng(3)
     x, weights, bias = (any_halves(random, shape, False) for shape in ((9, 7, 5), (5, 1, 3, 2), (5,)))

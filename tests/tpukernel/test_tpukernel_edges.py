@@ -12,6 +12,7 @@ from tpukernel_golden import cases
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel.local import _NARROW, _WIDE, place
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
 from bmcompiler.errors import EncodingError, UsageError
 from bmcompiler.instructions.order import Engine
 from bmcompiler.tpukernel import (
@@ -265,3 +266,15 @@ def test_what_is_said_to_be_a_number_is_that_number(name: str) -> None:
     with recording() as recorder:
         assert FUNCTIONS[name]() == int(TABLE[name].formula)
     assert not recorder.commands
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_a_kernel_has_as_many_commands_of_an_engine_as_there_are_ids(engine: Engine) -> None:
+    ids: list[int] = []
+    command: Any = SimpleNamespace(engine=engine, encode=lambda own, waits: ids.append(own) or b"")
+    recorder = Recorder()
+    recorder._last[engine] = CHIP.max_command_id - 3
+    recorder.add(command, command)
+    with pytest.raises(EncodingError, match=f"at most {CHIP.max_command_id - 1} commands"):
+        recorder.add(command)
+    assert ids == [CHIP.max_command_id - 2, CHIP.max_command_id - 1] and len(recorder.commands) == 2

@@ -3,14 +3,15 @@
 `a < b` broken to `a <= b` is found by nobody who never compares equals; `a and b` broken to `a or b` by nobody whose
 operands always agree; `a * b` without `b` by nobody who has another factor than 1. One run of the tests on modules
 whose expressions also evaluate what they could be broken to lists all of these at once, for every place and not only
-for those that a seed draws. `tools/alike.py` is the command.
+for those that a seed draws: signs, factors, shifts, roundings, bounds, comparisons, conditions, columns, constants and
+swapped arguments, in the largest expression that can be evaluated once more (`wholes`). What is no part of such a one,
+as a number that is only handed on, or a call that is left out, is not looked at. `tools/alike.py` is the command.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,163 +20,120 @@ import numpy as np
 import pytest
 
 from mutation import loading
-from mutation.faults import OTHER_BOUND, Fault, faults
+from mutation.faults import Fault, faults
 from mutation.harmless import is_harmless
 from mutation.limited import Limited
 from mutation.reach import FOLDER, recorded_rows
 from mutation.targets import GROUPS, asked_about, every_module
+from mutation.wholes import BOUND, KINDS, computes, copied, function, once, truths_of, within
 
 SLOTS = "__alike__"
 Value = Callable[..., Any]
-BINARY: dict[type[ast.operator], Value] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
-COMPARE: dict[type[ast.cmpop], Value] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
 
 
 def differ(right: Any, wrong: Any) -> bool:
     """Whether these are two values."""
     if right is wrong:
         return False
-    if np.shape(right) != np.shape(wrong):
-        return True
-    return bool(np.any(right != wrong))
+    if not isinstance(right, (np.ndarray, np.generic)) and not isinstance(wrong, (np.ndarray, np.generic)):
+        return bool(right != wrong)
+    return np.shape(right) != np.shape(wrong) or bool(np.any(right != wrong))
 
 
 class Slot:
-    """An expression: its value, and those that it has when broken, of which `open` ones never differed so far."""
+    """An expression and its faults, of which `open` ones never had another value so far; `truth`: or held otherwise."""
 
-    def __init__(self, slots: list[Value], value: Value, wrong: dict[str, Value], differing: set[str]) -> None:
-        self.slots, self.number, self.value, self.differing = slots, len(slots), value, differing
-        self.open, self.evaluated = wrong, False
+    def __init__(self, slots: list[Value], names: Sequence[str], truth: bool, differing: set[str]) -> None:
+        self.slots, self.number, self.truth, self.differing = slots, len(slots), truth, differing
+        self.open, self.evaluated = {name: index for index, name in enumerate(names)}, False
         slots.append(self)
 
-    def __call__(self, *operands: Any) -> Any:
-        right, self.evaluated = self.value(*operands), True
-        for digest, wrong in list(self.open.items()):  # an operand may be computed by the same expression
-            if self._differs(right, wrong, operands):
-                self.differing.add(digest)
-                self.open.pop(digest, None)
+    def __call__(self, value: Value, wrong: Sequence[Value], operands: Sequence[Any]) -> Any:
+        right, self.evaluated = value(*operands), True
+        for name, index in list(self.open.items()):  # an operand may be computed by the same expression
+            if self._differs(right, wrong[index], operands):
+                self.differing.add(name)
+                self.open.pop(name, None)
         if not self.open:
-            self.slots[self.number] = self.value
+            self.slots[self.number] = _right
         return right
 
-    @staticmethod
-    def _differs(right: Any, wrong: Value, operands: tuple[Any, ...]) -> bool:
+    def _differs(self, right: Any, wrong: Value, operands: Sequence[Any]) -> bool:
         try:
-            return differ(right, wrong(*operands))
+            found = wrong(*operands)
+            return bool(right) != bool(found) if self.truth else differ(right, found)
         except Exception:  # what cannot be computed is noticed
             return True
 
 
-def chain(ops: Sequence[ast.cmpop]) -> Value:
-    """The value of a comparison of several."""
-    functions = [COMPARE[type(op)] for op in ops]
-    if len(functions) == 1:
-        return functions[0]
-
-    def value(*operands: Any) -> Any:
-        result: Any = True
-        for function, one, other in zip(functions, operands[:-1], operands[1:], strict=True):
-            result = function(one, other)
-            if not result:
-                break
-        return result
-
-    return value
-
-
-def chosen(node: ast.BoolOp, truth: bool) -> Value:
-    """The value of `and` or `or` of operands that are evaluated when needed; `truth`: only whether it holds."""
-    stops_at = isinstance(node.op, ast.Or)
-
-    def value(*operands: Callable[[], Any]) -> Any:
-        result: Any = None
-        for operand in operands:
-            result = operand()
-            if bool(result) == stops_at:
-                break
-        return bool(result) if truth else result
-
-    return value
-
-
-def binary(node: ast.BinOp, fault: Fault) -> Value:
-    """The value of a broken sum, product or quotient."""
-    if fault.kind == "stride":
-        return (lambda a, b: a) if fault.replacement is node.left else (lambda a, b: b)
-    if fault.kind == "rounding":
-        return lambda a, b: -(-a // b)
-    return BINARY[type(fault.replacement.op)]  # type: ignore[attr-defined]
-
-
-def values(node: ast.AST, of_node: list[Fault], truth: bool) -> tuple[Value, dict[str, Value]] | None:
-    """The value of an expression, and those of its faults; None where this says nothing of it."""
-    wrong = [(fault.digest(), fault) for fault in of_node]
-    if isinstance(node, ast.Compare):
-        return chain(node.ops), {name: chain(each.replacement.ops) for name, each in wrong}  # type: ignore[attr-defined]
-    if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
-        return BINARY[type(node.op)], {name: binary(node, each) for name, each in wrong}
-    if isinstance(node, ast.BoolOp):
-        return chosen(node, truth), {name: chosen(each.replacement, truth) for name, each in wrong}  # type: ignore[arg-type]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        bound = {"min": min, "max": max}
-        if node.func.id in bound and not any(isinstance(each, ast.Starred) for each in node.args):
-            broken = [name for name, each in wrong if each.kind == "bound"]
-            return bound[node.func.id], dict.fromkeys(broken, bound[OTHER_BOUND[node.func.id]])
-    return None
+def _right(value: Value, wrong: Sequence[Value], operands: Sequence[Any]) -> Any:
+    return value(*operands)
 
 
 class Watched(ast.NodeTransformer):
-    """Expressions become calls of their slots."""
+    """Expressions of functions become calls of their slots; `slot` gives the number of one with these faults."""
 
-    def __init__(self, of_nodes: dict[int, list[Fault]], slot: Callable[[Value, dict[str, Value]], int]) -> None:
+    def __init__(self, of_nodes: dict[int, list[Fault]], slot: Callable[[list[Fault], bool], int]) -> None:
         self.of_nodes, self.slot = of_nodes, slot
         self.truths: set[int] = set()
+        self.inside = False
 
     def visit(self, node: ast.AST) -> ast.AST:
-        tested = [getattr(node, "test", None), *getattr(node, "ifs", ())]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            tested.append(node.operand)
-        if isinstance(node, ast.BoolOp) and id(node) in self.truths:
-            tested += node.values
-        self.truths |= {id(each) for each in tested if each is not None}
-        found = values(node, self.of_nodes.get(id(node), []), id(node) in self.truths)
-        plain = isinstance(node, ast.BoolOp) and bound_to_its_place(node)
-        self.generic_visit(node)
-        if found is None or not found[1] or plain:
+        if isinstance(node, ast.Module):
+            self.truths = truths_of(node)
+        if isinstance(node, ast.pattern):
             return node
-        operands = operands_of(node)
-        if isinstance(node, ast.BoolOp):
-            none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-            operands = [ast.Lambda(none, each) for each in operands]
-        slot = ast.Subscript(ast.Name(SLOTS, ast.Load()), ast.Constant(self.slot(*found)), ast.Load())
-        return ast.copy_location(ast.Call(slot, operands, []), node)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            before, self.inside = self.inside, isinstance(node, ast.FunctionDef)
+            self.generic_visit(node)
+            self.inside = before
+            return node
+        read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        found = self._whole(node) if self.inside and read and isinstance(node, KINDS) else None
+        return found or self._arguments(node)
 
+    def _whole(self, node: ast.AST) -> ast.AST | None:
+        """The call of its slot; None where it has no fault, or cannot be evaluated once more."""
+        if isinstance(node, ast.Call) and not computes(node):
+            return None
+        try:
+            named = {id(call): f"operand{index}" for index, call in enumerate(once(node, self.truths))}
+        except LookupError:
+            return None
+        parts = list(within(node, named))
+        found = [fault for part in parts for fault in self.of_nodes.get(id(part), ())]
+        if not found or any(isinstance(part, BOUND) for part in parts):
+            return None
+        names = list(named.values())
+        right = function(names, copied(node, named, {}))
+        wrong = [function(names, copied(node, named, {id(fault.node): fault.replacement})) for fault in found]
+        return self._call(node, found, right, wrong, [self.visit(call) for call in once(node, self.truths)])
 
-def bound_to_its_place(node: ast.AST) -> bool:
-    """Whether it binds a name, waits, or asks for its method's class, which a function inside of it cannot."""
-    return any(
-        isinstance(each, (ast.NamedExpr, ast.Yield, ast.YieldFrom))
-        or (isinstance(each, ast.Name) and each.id == "super")
-        for each in ast.walk(node)
-    )
+    def _arguments(self, node: ast.AST) -> ast.AST:
+        """Arguments of a call that may be swapped are compared with each other."""
+        swaps = [fault for fault in self.of_nodes.get(id(node), ()) if fault.kind == "swap"]
+        plain = isinstance(node, ast.Call) and not any(isinstance(each, (ast.Starred, *BOUND)) for each in node.args)
+        order = {id(each): index for index, each in enumerate(node.args)} if plain else {}  # type: ignore[attr-defined]
+        swapped = [[order[id(each)] for each in fault.replacement.args] for fault in swaps if plain]  # type: ignore[attr-defined]
+        self.generic_visit(node)
+        if self.inside and swapped:
+            names = [f"operand{index}" for index in order.values()]
+            loaded = [ast.Name(name, ast.Load()) for name in names]
+            right, *wrong = (
+                function(names, ast.Tuple([loaded[index] for index in row], ast.Load()))
+                for row in [list(order.values()), *swapped]
+            )
+            given = self._call(node, swaps, right, wrong, node.args)  # type: ignore[attr-defined]
+            node.args = [ast.Starred(given, ast.Load())]  # type: ignore[attr-defined]
+        return node
 
-
-def operands_of(node: ast.AST) -> list[ast.expr]:
-    """What its value is computed of, in order."""
-    if isinstance(node, ast.Compare):
-        return [node.left, *node.comparators]
-    if isinstance(node, ast.BinOp):
-        return [node.left, node.right]
-    return list(node.values if isinstance(node, ast.BoolOp) else node.args)  # type: ignore[attr-defined]
+    def _call(
+        self, node: ast.AST, found: list[Fault], right: ast.expr, wrong: list[ast.expr], operands: list[ast.expr]
+    ) -> ast.expr:
+        number = self.slot(found, id(node) in self.truths)
+        slot = ast.Subscript(ast.Name(SLOTS, ast.Load()), ast.Constant(number), ast.Load())
+        given = [right, ast.Tuple(wrong, ast.Load()), ast.Tuple(operands, ast.Load())]
+        return ast.copy_location(ast.Call(slot, given, []), node)
 
 
 def watched_faults(module: str, tree: ast.Module) -> Iterator[Fault]:
@@ -207,9 +165,9 @@ class Watcher(Limited):
         for fault in watched_faults(module, tree):
             of_nodes.setdefault(id(fault.node), []).append(fault)
 
-        def slot(value: Value, wrong: dict[str, Value]) -> int:
-            named = {f"{module.removeprefix('bmcompiler.')}:{digest}": each for digest, each in wrong.items()}
-            self.made.append(Slot(self.slots, value, named, self.differing))
+        def slot(found: list[Fault], truth: bool) -> int:
+            names = [f"{module.removeprefix('bmcompiler.')}:{fault.digest()}" for fault in found]
+            self.made.append(Slot(self.slots, names, truth, self.differing))
             return self.made[-1].number
 
         changed: ast.Module = Watched(of_nodes, slot).visit(tree)

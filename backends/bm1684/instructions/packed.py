@@ -17,14 +17,14 @@ class Packed(NamedTuple):
     """A tile of integers.
 
     Attributes:
-        item: bytes of an element, 1 or 2; signed: how its bits are read.
+        item: bytes of an element, 1 or 2; signed: how its bits are read, which results are not.
         steps: strides in words between word-images, channels, rows, columns; None = the aligned default layout.
         one: whether the first image of a word stands for all images of the result's words.
     """
 
     address: int
     item: int
-    signed: bool
+    signed: bool = True
     steps: Strides | None = None
     one: bool = False
 
@@ -140,7 +140,7 @@ def pack_words(
         between = Packed(halves, 1, signed)
         emit_packed(build, Eu.ADD, (2 * n, c, h, w), between, source, zero)
         source = Packed(halves, 2, signed)
-    emit_packed(build, Eu.ADD, dims, Packed(result, 1, signed), source, zero)
+    emit_packed(build, Eu.ADD, dims, Packed(result, 1), source, zero)
 
 
 def pack_low_halves(build: Commands, dims: Shape, words: int, halves: int, result: int, signed: bool) -> None:
@@ -152,6 +152,6 @@ def pack_low_halves(build: Commands, dims: Shape, words: int, halves: int, resul
     n, c, h, w = dims
     between, source = Packed(halves, 1, False), Packed(halves, 2, False)
     emit_packed(build, Eu.ADD, (2 * n, c, h, w), between, Packed(words, 2, False), Number(0, 2, False))
-    emit_packed(build, Eu.SUB, dims, Packed(result, 1, True), source, Number(0xFF80, 2, False))
+    emit_packed(build, Eu.SUB, dims, Packed(result, 1), source, Number(0xFF80, 2, False))
     if not signed:
-        emit_packed(build, Eu.XOR, dims, Packed(result, 1, False), Packed(result, 1, False), Number(0x80, 1, False))
+        emit_packed(build, Eu.XOR, dims, Packed(result, 1), Packed(result, 1, False), Number(0x80, 1, False))

@@ -61,7 +61,7 @@ def emit_end(op: Products, build: Build, dims: Shape, sums: int, result: int, sh
         first = sums + number * 4 * channel * channel_rows(0, c)
         halves = Packed(first, 2, signed, (1, channel, 2 * w, 2))
         emit_packed(build, Eu.SHIFT, part, halves, halves, amounts, arithmetic=signed)
-        made = Packed(result + number * lane_bytes((_SLOTS, *dims[1:]), 1), 1, signed)
+        made = Packed(result + number * lane_bytes((_SLOTS, *dims[1:]), 1), 1)
         emit_packed(build, Eu.ADD, part, made, halves, zero)
     if op.activation and signed:
         whole = Packed(result, 1, True)

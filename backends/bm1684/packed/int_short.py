@@ -262,20 +262,20 @@ def _emit_bytes(build: Build, dims: Shape, words: int, free: int, lowest: int, r
     n, c, h, w = dims
     zero = Number(0, 2, True)
     if n == 1:
-        emit_packed(build, Eu.ADD, dims, Packed(result, 1, True), Packed(words, 2, True), zero)
+        emit_packed(build, Eu.ADD, dims, Packed(result, 1), Packed(words, 2, True), zero)
         return
     exponent = Packed(lowest, 2, True, (0, 0, 0, 0))
     shape = _words(dims)
     if n <= 4:
         pairs = (2 * shape[0], *shape[1:])
-        emit_packed(build, Eu.SUB, pairs, Packed(free, 1, True), Packed(words, 2, True), exponent)
+        emit_packed(build, Eu.SUB, pairs, Packed(free, 1), Packed(words, 2, True), exponent)
         image, channel = (1, aligned_strides(shape)[1]) if n > 2 else aligned_strides(shape)[:2]
         source = Packed(free, 2, True, (image, channel, shape[3], shape[3] // w))
     else:
         by, to = aligned_strides(shape), aligned_strides((shape[0], c, h, w))
         for k in range(2):
-            target = Packed(free + 4 * k * to[0], 1, True, (2 * to[0], *to[1:]))
+            target = Packed(free + 4 * k * to[0], 1, steps=(2 * to[0], *to[1:]))
             part = Packed(words + 4 * k, 2, True, (*by[:2], 2 * w, 2))
             emit_packed(build, Eu.SUB, (2 * shape[0], c, h, w), target, part, exponent)
         source = Packed(free, 2, True)
-    emit_packed(build, Eu.ADD, dims, Packed(result, 1, True), source, zero)
+    emit_packed(build, Eu.ADD, dims, Packed(result, 1), source, zero)
