@@ -45,6 +45,7 @@ KINDS = (
     ("a[b, c]", "swap", "a[c, b]"),
     ("a[1]", "column", "a[0]"),
     ("a[0]", "column", "a[1]"),
+    ("a[3]", "column", "a[4]"),
     ("f(True)", "flag", "False"),
     ("min(a, b)", "bound", "max(a, b)"),
     ("np.maximum(a, b)", "bound", "np.minimum"),

@@ -3,7 +3,8 @@
 A fault is one a person makes: a sign, a neighbour's column, a forgotten factor, the other rounding. Texts of messages,
 types, decorators and what only raises are left alone. So is whether an estimate may also be equal to another one: of
 two plans that are estimated to take equally long either is as good. And so are a copy that is made where none is
-needed, a check of lengths that are equal, and which negative number stands for the size that numpy finds itself.
+needed, a check of lengths that are equal, which negative number stands for the size that numpy finds itself, and the
+last of what is mostly one where the first is meant.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ def _of_expression(node: ast.AST) -> Iterator[Wrong]:
         if name in NOT_CODE and not isinstance(node, ast.Call):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not (reshaped and isinstance(child, ast.UnaryOp)):
+            index = isinstance(node, ast.Subscript) and name == "slice" and _is_int(child)  # its neighbours are columns
+            if isinstance(child, ast.AST) and not index and not (reshaped and isinstance(child, ast.UnaryOp)):
                 yield from _of_expression(child)
 
 
@@ -245,7 +247,8 @@ def _subscript(node: ast.Subscript) -> Made:
             yield "swap", ast.Subscript(node.value, ast.Tuple(elements, ast.Load()), node.ctx)
     elif _is_int(node.slice):
         column = node.slice.value  # type: ignore[attr-defined]
-        yield "column", ast.Subscript(node.value, ast.Constant(column + (1 if column == 0 else -1)), node.ctx)
+        for other in (column - 1, column + 1) if column else (1,):
+            yield "column", ast.Subscript(node.value, ast.Constant(other), node.ctx)
 
 
 MAKERS: dict[type[ast.AST], Callable[[Any], Made]] = {

@@ -34,7 +34,6 @@ HARMLESS: dict[str, str] = {
     "backends.bm1684x.tpukernel.scalars:c71d3ccc0c3d": "powers of two have the same bits with either exponent",
     "backends.bm1684x.tpukernel.types:8b08b78f257f": "12 has no bit that the mask takes away: 6 either way",
     "backends.bm1684x.tpukernel.types:e84b71dbb3f5": "0 is never too large for a float",
-    "backends.bm1880.codegen:5d42651ddd97": "commands of this chip are of one kind, which is the first and the last",
     "backends.bm1880.kernels.base:d6c984d89bf1": "of views that take equally long either is as good",
     "backends.bm1880.kernels.layout:1ecf549bbbc4": "no step is 0, which the verifier refuses",
     "backends.bm1880.kernels.layout:2ac9f587aeb7": "4096 rows of 16 bytes fill a lane, which has to hold results, too",
