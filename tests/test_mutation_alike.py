@@ -56,6 +56,7 @@ CASES = [
     ("return a.get(b, 0)", ({1: 2}, 1, 0), ({1: 2}, 2, 0), {"1"}),
     ("return next((i for i in a if i > b), 0)", ((1, 2), 1, 0), ((1, 2), 2, 0), {"1", "-1"}),
     ("return divmod(a, b)[0]", (5, 5, 0), (5, 4, 0), {"divmod(b, a)"}),
+    ("return 1 if divmod(a, b) else 0", (5, 5, 0), (5, 4, 0), {"divmod(b, a)"}),
     ("return a + (1 if b and c.isdigit() else 0)", (1, 1, "1"), (1, 0, "1"), {"b or c.isdigit()"}),
     ("return np.rint(a).item() + b", (2.0, 0, 0), (2.5, 0, 0), set()),
     ("return np.maximum(a, b)", (2, 2, 0), (1, 2, 0), {"np.minimum"}),

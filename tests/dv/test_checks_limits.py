@@ -95,7 +95,7 @@ def test_buffers_of_images_are_just_large_enough(
 @pytest.mark.parametrize(("inputs", "outputs"), [(1, 1), (1, MOST), (MOST, 1), (17, 5)])
 def test_sizes_of_products_and_their_buffers(inputs: int, outputs: int, quantized: bool) -> None:
     chip = DvChip(max_fc_vector_size=MOST)
-    command = FcCommand(inputs, outputs, weight_fmt=int(quantized), input_buf=Buf(1), output_buf=Buf(2), weight_buf=Buf(3))
+    command = FcCommand(inputs, outputs, Buf(3), Buf(1), Buf(2), int(quantized))
     rooms = [2 * inputs, 2 * outputs, fc_size(inputs, outputs, quantized)]
     assert check_fc(command, chip, lambda handle: rooms[handle - 1]) is None
     for small in (1, 2, 3):

@@ -107,7 +107,9 @@ class Watched(ast.NodeTransformer):
         names = list(named.values())
         right = function(names, copied(node, named, {}))
         wrong = [function(names, copied(node, named, {id(fault.node): fault.replacement})) for fault in found]
-        return self._call(node, found, right, wrong, [self.visit(call) for call in once(node, self.truths)])
+        return self._call(
+            node, found, id(node) in self.truths, right, wrong, [self.visit(call) for call in once(node, self.truths)]
+        )
 
     def _arguments(self, node: ast.AST) -> ast.AST:
         """Arguments of a call that may be swapped are compared with each other."""
@@ -123,14 +125,20 @@ class Watched(ast.NodeTransformer):
                 function(names, ast.Tuple([loaded[index] for index in row], ast.Load()))
                 for row in [list(order.values()), *swapped]
             )
-            given = self._call(node, swaps, right, wrong, node.args)  # type: ignore[attr-defined]
+            given = self._call(node, swaps, False, right, wrong, node.args)  # type: ignore[attr-defined]
             node.args = [ast.Starred(given, ast.Load())]  # type: ignore[attr-defined]
         return node
 
     def _call(
-        self, node: ast.AST, found: list[Fault], right: ast.expr, wrong: list[ast.expr], operands: list[ast.expr]
+        self,
+        node: ast.AST,
+        found: list[Fault],
+        truth: bool,
+        right: ast.expr,
+        wrong: list[ast.expr],
+        operands: list[ast.expr],
     ) -> ast.expr:
-        number = self.slot(found, id(node) in self.truths)
+        number = self.slot(found, truth)
         slot = ast.Subscript(ast.Name(SLOTS, ast.Load()), ast.Constant(number), ast.Load())
         given = [right, ast.Tuple(wrong, ast.Load()), ast.Tuple(operands, ast.Load())]
         return ast.copy_location(ast.Call(slot, given, []), node)
