@@ -12,12 +12,13 @@ from bm1684_programs import NEURON, model
 
 from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
-from bmcompiler.backends.bm1684.isa import Direction, Eu, Precision, Task
+from bmcompiler.backends.bm1684.isa import FORMATS, Direction, Engine, Eu, Precision, Task
 from bmcompiler.backends.bm1684.timing_profile import SILICON, VENDOR, TimingProfile
 from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.errors import FileFormatError
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
-from bmcompiler.runtime.simulator.bm1684.recorded import Comparison, compare
+from bmcompiler.runtime.simulator.bm1684.cost import cycles_of
+from bmcompiler.runtime.simulator.bm1684.recorded import ByHand, Comparison, compare, microseconds, restored
 
 RECORDED = Path(__file__).resolve().parent.parent / "data" / "bm1684_timing.npz"
 BANK = 1 << 16
@@ -117,3 +118,25 @@ def test_short_runs_cost_as_long_ones() -> None:
     assert load(64, 1000, 1000) == -int(-(275 + 256000 / rate) // 1)
     assert load(64, 8, 8) == -int(-(275 + 64 * 98 / rate) // 1)  # one run in global memory, 64 in lanes
     assert load(64, 8, 16) == -int(-(275 + 64 * 1061 / rate) // 1)
+
+
+def test_a_processor_that_waits_after_each_command_has_nothing_at_once() -> None:
+    """The time is the sum of what commands take alone and of what issues them; it waits in the time that they take."""
+    by_hand = ByHand({}, issue=3.0, instruction=0.25)
+    with np.load(RECORDED) as file:
+        arrays = {name: file[name] for name in file.files if name.startswith("conv2d08_A")}
+    engines = arrays["conv2d08_A_engine"]
+    engines = engines[engines < 2]
+    count = len(engines)
+    every = {
+        "engine": np.stack([engines, np.full(count, 2)], axis=1),
+        "wait": np.zeros((count, 2), int),
+        "issue": np.tile([4, 2], (count, 1)),
+    }
+    waiting = arrays | {f"conv2d08_A_{name}": rows.reshape(-1) for name, rows in every.items()}
+    alone = 0.0
+    for engine in Engine:
+        fields = FORMATS[engine].decode(restored(arrays[f"conv2d08_A_{engine.name.lower()}"]).reshape(-1))
+        alone += float(np.sum(cycles_of(engine, fields, SILICON))) / SILICON.clock_hz * 1e6
+    found = microseconds(waiting, "conv2d08_A", SILICON, by_hand)
+    assert count > 10 and found == pytest.approx(alone + count * (3.0 + 4 * 0.25))

@@ -18,6 +18,7 @@ from bmcompiler.backends.dv.arithmetic.accumulate import (
     inner_product,
     insert_zeros,
 )
+from bmcompiler.backends.dv.arithmetic.exact import _cut
 from bmcompiler.backends.dv.arithmetic.stages import activate, average_pool, lrn, max_pool, to_half
 from bmcompiler.backends.dv.driver.commands import Pads, Pair
 from bmcompiler.backends.dv.driver.structs import Activation
@@ -162,3 +163,16 @@ def test_lrn_of_large_and_empty_maps() -> None:
     x[..., 5] = 60000
     found = lrn(x)
     assert np.isfinite(found).all() and not found[..., :5].any()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 4])
+def test_parts_of_numbers_have_as_few_bits_as_there_can_be(parts: int) -> None:
+    random = np.random.default_rng(parts)
+    for bits in range(1, 41):
+        top = 2.0**bits
+        values = np.array([0, 1, -1, top - 1, 1 - top, *np.trunc(random.uniform(-top, top, 20))])
+        cut, most = _cut(values * 2.0**-24, -24, bits, parts), -(-bits // parts)
+        np.testing.assert_array_equal(sum(cut), values * 2.0**-24)
+        for number, part in enumerate(reversed(cut)):
+            whole = part * 2.0 ** (24 - number * most)
+            assert len(cut) == parts and (whole == np.trunc(whole)).all() and (abs(whole) < 2.0**most).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,16 @@ import pytest
 from dv_nets import Build, lowered, net, random_inputs, run_on_device, weights
 
 import bmcompiler
-from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand
+from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand, Pair, Run
 from bmcompiler.backends.dv.driver.stage_commands import subnet_commands
 from bmcompiler.backends.dv.formats.palette import coded
+from bmcompiler.backends.dv.kernels.pointwise import _is_smaller_apart
+from bmcompiler.backends.dv.lowering.parts import Filters
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import PALETTE
 from bmcompiler.ops.builder import Builder
 
 MODELS = Path(__file__).resolve().parent.parent.parent / "models"
@@ -122,3 +126,16 @@ def test_digits_keep_their_accuracy_with_half_the_coefficients(name: str) -> Non
 
     session = bmcompiler.runtime.Session(made.model)
     assert right(session.run({source: images})) >= right(run_module(network, {source: images})) - 0.005
+
+
+@pytest.mark.parametrize(("attributes", "apart"), [({}, False), ({PALETTE: 1}, True)])
+def test_slopes_leave_a_convolution_only_where_its_weights_are_bytes_and_many(
+    attributes: dict[str, Any], apart: bool
+) -> None:
+    for channels, many in ((8, False), (256, True)):
+        for op in (SimpleNamespace(attributes=attributes), None):
+            weight: Any = SimpleNamespace(type=SimpleNamespace(size=64 * channels * 9), op=op)
+            run = Run(m=64, conv_enable=1, kernel=Pair(3, 3))
+            filters = Filters((weight,), lambda *arrays: arrays, "")
+            assert _is_smaller_apart(run, filters) == (apart and many and op is not None)
+    assert not _is_smaller_apart(run, Filters((), lambda *arrays: arrays, ""))
