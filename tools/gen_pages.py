@@ -6,6 +6,8 @@ SUPPORTED_OPS.md: source op -> TensorOps -> where each target runs them. Nothing
 of the installed onnx package are imported, the Caffe layer tests of this project run and every conversion in them is
 recorded; what comes out is canonicalized and put to the target op by op, as the pipeline does.
 
+pyproject.toml: a line for each pass of the tree.
+
 `--check` writes nothing and exits 1 when a page is not current.
 """
 
@@ -27,11 +29,13 @@ def main() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from bmlang_page import operators_page
     from options_page import options_page
+    from pass_lines import project
     from supported_ops.page import page as supported_ops
     from tpukernel_page.errors import measured
     from tpukernel_page.page import page as tpukernel_functions
 
     pages = {
+        "pyproject.toml": project,
         "SUPPORTED_OPS.md": supported_ops,
         "docs/bmlang_operators.md": operators_page,
         "docs/options.md": options_page,
