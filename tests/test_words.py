@@ -31,6 +31,8 @@ BANNED = {
     ("passes/quantization/islands.py", "group"): "island",
     ("backends/dv/lowering/chains.py", "group"): "command plan",
     ("frontends/bmlang/", "slot"): "place (of a form)",
+    ("bmcompiler/codegen/", "slot"): "binding (of a step)",
+    ("bmcompiler/codegen/", "unit"): "stripe",
 }
 """Words that have several meanings elsewhere, and where they have none of them."""
 ELSEWHERE = {
@@ -49,7 +51,7 @@ SHARED = {
     "Part": "of a file, and of an evaluation",
     "Numbers": "of a rounding, and of a tensor's statistics",
     "Product": "a matrix product, and a factor of a formula",
-    "Unit": "of the chip, and what a choice is made for",
+    "Unit": "of a command, as the vendors say it, and what a choice is made for",
     "Geometry": "of windows, decoded and emitted",
     "Plan": "of the thresholds of a net, and of the steps of a program",
     "Kind": "of an op's operands, and of a command",

@@ -19,12 +19,12 @@ from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
+from bmcompiler.codegen.groups.stripes import annotation, stripes_of
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
-from bmcompiler.codegen.groups.units import annotation, units_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
-from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_units
+from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_stripes
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names, needs
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Box, TileWork
@@ -205,12 +205,12 @@ class Program(ABC, Generic[B]):
         def alone(op: Operation) -> int:
             return alone_cycles(self._kernel(op), op)
 
-        plans = [whole_units(segment.ops, whole)]
+        plans = [whole_stripes(segment.ops, whole)]
         if self.copier is not None:
-            cut = units_of(segment.ops, annotation, whole, part, outside.__contains__, self.copier.grain)
+            cut = stripes_of(segment.ops, annotation, whole, part, outside.__contains__, self.copier.grain)
             plans.insert(0, cut)
-        for units in plans:
-            found = plan_residency(units, blocks, outside.__contains__, self.resident_memory, self.copier)
+        for stripes in plans:
+            found = plan_residency(stripes, blocks, outside.__contains__, self.resident_memory, self.copier)
             if found is not None:
                 times = partial(timeline, found, alone, self.resident_memory, self.copier)
                 settle(found, times, blocks, self.resident_memory)

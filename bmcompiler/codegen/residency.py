@@ -1,9 +1,9 @@
 """Which activations stay in local memory between ops, so that they never cross the bus.
 
-A device run is a list of units: ops computed as one tile, or parts of ops that a group of layers computes slice by
-slice (`codegen.groups`). A unit leaves its result in local memory, and reads operands that are there in the layout it
-wants; so can values that were loaded. The plan walks the units once and decides as a cache with perfect foresight does:
-of what is needed again, that with the farthest next use gives way when room is short, first of what global memory has
+A device run is a list of stripes: ops computed as one tile, or parts of ops that a group of layers computes slice by
+slice (`codegen.groups`). A stripe leaves its result in local memory, and reads operands that are there in the layout it
+wants; so can values that were loaded. The plan walks the stripes once and decides as a cache with perfect foresight: of
+what is needed again, that with the farthest next use gives way when room is short, first of what global memory has
 anyway. Values that gave way, and those that other ops read from global memory, are stored when they are made. Then
 every live range gets a local address for its steps, what is loaded for some more, so that it arrives while the ops
 before compute.
@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
-from bmcompiler.codegen.groups.slices import WEIGHT, GroupUnit
-from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Copy, LiveRange, Residency, Slot, Step
+from bmcompiler.codegen.groups.slices import WEIGHT, Stripe
+from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Binding, Copy, LiveRange, Residency, Step
 from bmcompiler.codegen.groups.uses import Uses
 from bmcompiler.codegen.memory import Lifetime, pack, root_of
 from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
@@ -62,7 +62,7 @@ class Held(NamedTuple):
 
 
 def plan_residency(
-    units: Sequence[GroupUnit],
+    stripes: Sequence[Stripe],
     blocks: Callable[[Operation], bool],
     read_elsewhere: Callable[[Value], bool],
     tiler: Tiler,
@@ -72,7 +72,7 @@ def plan_residency(
     """Plan a run of device ops; None when no placement was found, or none is worth it.
 
     Args:
-        units: in order; those of a group slice by slice. All parts of an op have a work.
+        stripes: in order; those of a group slice by slice. All parts of an op have a work.
         blocks: whether an op that is no single tile uses local memory (rule 1).
         read_elsewhere: whether a value is read outside of the run (other runs, outputs of the net).
         copier: copies in local memory; without it a box is only read where just this box was made.
@@ -80,7 +80,7 @@ def plan_residency(
     """
     room, tries, apart = tiler.lane_bytes, _TRIES, set[Value]()
     while tries:
-        planner = _Planner(units, blocks, read_elsewhere, tiler, copier, room, apart)
+        planner = _Planner(stripes, blocks, read_elsewhere, tiler, copier, room, apart)
         try:
             found = planner.plan()
         except _NoRoom as full:
@@ -96,15 +96,15 @@ def plan_residency(
     return None
 
 
-def whole_units(ops: Sequence[Operation], work_of: Callable[[Operation], TileWork | None]) -> list[GroupUnit]:
-    """Every op as a unit of its own."""
-    return [GroupUnit(op, None, work_of(op), number) for number, op in enumerate(ops)]
+def whole_stripes(ops: Sequence[Operation], work_of: Callable[[Operation], TileWork | None]) -> list[Stripe]:
+    """Every op as a stripe of its own."""
+    return [Stripe(op, None, work_of(op), number) for number, op in enumerate(ops)]
 
 
 class _Planner:
     def __init__(
         self,
-        units: Sequence[GroupUnit],
+        stripes: Sequence[Stripe],
         blocks: Callable[[Operation], bool],
         read_elsewhere: Callable[[Value], bool],
         tiler: Tiler,
@@ -113,18 +113,18 @@ class _Planner:
         apart: set[Value],
     ) -> None:
         self.blocks, self.tiler, self.copier, self.room = blocks, tiler, copier, room
-        self.steps = [Step(unit.op, self._fitting(unit), unit.group, unit.slices) for unit in units]
+        self.steps = [Step(stripe.op, self._fitting(stripe), stripe.group, stripe.slices) for stripe in stripes]
         self.filled: dict[Contents, list[Contents]] = defaultdict(list)
-        self.used = [0] * len(units)
+        self.used = [0] * len(stripes)
         self.live_ranges: list[LiveRange] = []
         self.here: dict[Contents, LiveRange] = {}
-        self.uses = Uses(units, self.steps, blocks, copier, apart)
-        made = {value for unit in units for value in unit.op.results}
+        self.uses = Uses(stripes, self.steps, blocks, copier, apart)
+        made = {value for stripe in stripes for value in stripe.op.results}
         self.in_global = self.uses.in_global | set(filter(read_elsewhere, made))
 
-    def _fitting(self, unit: GroupUnit) -> TileWork | None:
-        work = unit.work
-        fits = work is None or unit.box is not None or self._size(work) <= self.room
+    def _fitting(self, stripe: Stripe) -> TileWork | None:
+        work = stripe.work
+        fits = work is None or stripe.box is not None or self._size(work) <= self.room
         return work if fits else None
 
     def _size(self, work: TileWork) -> int:
@@ -141,10 +141,10 @@ class _Planner:
             else:
                 self._step(index, step, step.work)
         for step in self.steps:
-            for slot in step.outputs:
-                slot.moves = slot.buffer.contents is None or slot.buffer.contents.value in self.in_global
-        slots = [slot for step in self.steps for slot in step.outputs]
-        kept = {slot.buffer.contents.value for slot in slots if slot.buffer.contents is not None}
+            for binding in step.outputs:
+                binding.moves = binding.buffer.contents is None or binding.buffer.contents.value in self.in_global
+        bindings = [binding for step in self.steps for binding in step.outputs]
+        kept = {binding.buffer.contents.value for binding in bindings if binding.buffer.contents is not None}
         return Residency(self.steps, kept - self.in_global, self.live_ranges)
 
     # -- the walk ------------------------------------------------------------------------------------------------------
@@ -182,13 +182,13 @@ class _Planner:
                 live_range = self.here[source.by]
                 live_range.last = index
                 if source.offset is not None:
-                    step.inputs.append(Slot(buffer, live_range, False, source.offset))
+                    step.inputs.append(Binding(buffer, live_range, False, source.offset))
                     continue
             kind = "weight" if buffer.coefficient else "value"
             label = contents.value.op.label if contents is not None and contents.value.op is not None else step.op.label
             first = index if source is not None else self._arrival(index, buffer)
             own = self._live_range(buffer.lane_bytes, first, index, label, kind)
-            step.inputs.append(Slot(buffer, own, source is None))
+            step.inputs.append(Binding(buffer, own, source is None))
             if source is not None and contents is not None and self.copier is not None:
                 strided = self.copier.copy(source.by, contents)
                 assert strided is not None, "`_reaches` found the copy"
@@ -209,11 +209,11 @@ class _Planner:
                 live_range.last = index
                 self.filled[whole] += [] if contents is None else [contents]
                 if found.offset is not None:
-                    step.outputs.append(Slot(buffer, live_range, True, found.offset))
+                    step.outputs.append(Binding(buffer, live_range, True, found.offset))
                     continue
             first = self._early_portions(index, step, work, buffer) if found is None else index
             own = self._live_range(buffer.lane_bytes, first, index, label, "value")
-            step.outputs.append(Slot(buffer, own, True))
+            step.outputs.append(Binding(buffer, own, True))
             if found is not None and contents is not None and self.copier is not None:
                 strided = self.copier.copy(contents, found.by)
                 assert strided is not None, "`_reaches` found the copy"
@@ -289,10 +289,10 @@ class _Planner:
     def _early_portions(self, index: int, step: Step, work: TileWork, result: Buffer) -> int:
         """Do portions of a work while others compute, if its result has room; returns the step since when it has."""
         made: dict[int, int] = {}
-        for number, (portion, slot) in enumerate(zip(work.portions, step.inputs)):
-            contents = slot.buffer.contents
+        for number, (portion, binding) in enumerate(zip(work.portions, step.inputs)):
+            contents = binding.buffer.contents
             ready = 0 if contents is None else self.uses.made_before(contents.value, index)
-            if portion.transfers and slot.live_range.first < ready < index:  # what is loaded or copied comes later
+            if portion.transfers and binding.live_range.first < ready < index:  # what is loaded or copied comes later
                 made[number] = ready
         hidden, least = 0, index
         while least > min(made.values(), default=index) and hidden < _SLACK * sum(
@@ -384,4 +384,4 @@ def _is_weight(contents: Contents) -> bool:
     return isinstance(contents.layout, tuple) and contents.layout[:1] == (WEIGHT,)
 
 
-__all__ = ["AHEAD", "Copy", "LiveRange", "Residency", "Slot", "Step", "plan_residency", "whole_units"]
+__all__ = ["AHEAD", "Binding", "Copy", "LiveRange", "Residency", "Step", "plan_residency", "whole_stripes"]

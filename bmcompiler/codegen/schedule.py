@@ -8,7 +8,7 @@ from typing import Any
 
 from bmcompiler.codegen.build import BaseBuild
 from bmcompiler.codegen.stream import Stream
-from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, boxes, slots
+from bmcompiler.codegen.tiling import AXES, Axis, Box, Buffer, Tiler, TileWork, Tiling, bindings, boxes
 from bmcompiler.errors import UnsupportedError
 
 
@@ -33,7 +33,7 @@ class Moved:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
-class _Slots:
+class _Bindings:
     """Addresses of the copies of one buffer, taken in turn."""
 
     def __init__(self, base: int, size: int, count: int) -> None:
@@ -66,15 +66,15 @@ class _Placement:
         trips = {a: axis.count(size) for a, axis, size in zip(AXES, grid, tiling.sizes)}
         self.end = 0
 
-        def place(size: int, count: int) -> _Slots:
+        def place(size: int, count: int) -> _Bindings:
             size = tiler.rounded(size)
-            placed = _Slots(self.end, size, count)
+            placed = _Bindings(self.end, size, count)
             self.end += size * count
             return placed
 
-        def largest(pick: Callable[[TileWork], tuple[Buffer, ...]], index: int) -> _Slots:
+        def largest(pick: Callable[[TileWork], tuple[Buffer, ...]], index: int) -> _Bindings:
             first = pick(works[0])[index]
-            count = slots(first, tiling.order, trips, tiling.double)
+            count = bindings(first, tiling.order, trips, tiling.double)
             return place(max(pick(work)[index].lane_bytes for work in works), count)
 
         last = {pair.second for pair in works[0].apart}
@@ -83,7 +83,7 @@ class _Placement:
         first = len(works[0].inputs)  # number of the first scratch area
         numbers = range(first, first + len(works[0].scratch))
 
-        def scratch(i: int) -> _Slots:
+        def scratch(i: int) -> _Bindings:
             return place(max(work.scratch[i - first] for work in works), 1)
 
         areas = {i: scratch(i) for i in numbers if i not in last}
@@ -126,17 +126,17 @@ def _stage(box: Box, work: TileWork, place: _Placement) -> _Stage:
     moved = Moved(tiles=1)
     moved.stream(work.stream)
     loads: list[Callable[[Any], None]] = []
-    for buffer, slot in zip(work.inputs, place.inputs):
+    for buffer, binding in zip(work.inputs, place.inputs):
         key = tuple(box[AXES.index(axis)] for axis in buffer.axes)
-        if slot.turn < 0 or slot.key != key:
-            slot.key = key
-            loads.append(_transfer(buffer, slot.next()))
+        if binding.turn < 0 or binding.key != key:
+            binding.key = key
+            loads.append(_transfer(buffer, binding.next()))
             moved.loaded += buffer.nbytes
             moved.weights += buffer.nbytes if buffer.coefficient else 0
-    outputs = [slot.next() for slot in place.outputs]
+    outputs = [binding.next() for binding in place.outputs]
     stores = [_transfer(buffer, address) for buffer, address in zip(work.outputs, outputs)]
     moved.stored = sum(buffer.nbytes for buffer in work.outputs)
-    inputs = [slot.current for slot in place.inputs]
+    inputs = [binding.current for binding in place.inputs]
     return _Stage(loads, lambda build: work.compute(build, inputs, outputs, place.scratch), stores, moved)
 
 

@@ -49,7 +49,7 @@ class CopyCommand:
     src_strides: Quad
 
 
-_UNIT = Dim(1, 0, 0)
+_ONE = Dim(1, 0, 0)
 _POINT = Dim(1, 1, 1)
 
 
@@ -126,8 +126,8 @@ def _assign(axes: list[Dim], limits: CopyLimits) -> tuple[Dim, Dim, Dim, Dim, li
     choices = []
     for w in (*sorted(narrow, key=lambda dim: (max(dim.src, 1), dim.dst)), _POINT):
         rest = [dim for dim in forward if dim is not w]
-        for h in (_UNIT, *(dim for dim in rest if max(dim.src, dim.dst) <= limits.h)):
+        for h in (_ONE, *(dim for dim in rest if max(dim.src, dim.dst) <= limits.h)):
             others = [dim for dim in rest if dim is not h]
-            choices += [(*pair, h, w) for pair in combinations((_UNIT, _UNIT, *others), 2)]
+            choices += [(*pair, h, w) for pair in combinations((_ONE, _ONE, *others), 2)]
     best = max(choices, key=lambda choice: prod(dim.size for dim in choice))
     return *best, [dim for dim in axes if all(dim is not chosen for chosen in best)]

@@ -199,7 +199,7 @@ def loads(axes: str, order: str, trips: dict[str, int]) -> int:
     return times
 
 
-def slots(buffer: Buffer, order: str, trips: dict[str, int], double: bool) -> int:
+def bindings(buffer: Buffer, order: str, trips: dict[str, int], double: bool) -> int:
     """Copies of a buffer: two when it is refilled while the other is in use."""
     return 2 if double and loads(buffer.axes, order, trips) > 1 else 1
 
@@ -330,7 +330,7 @@ class Tiler:
     def _bytes(self, work: TileWork, sizes: list[int], order: str, trips: dict[str, int], double: bool) -> int:
         """Bytes of areas of `sizes` for the buffers of `work`."""
         moved = (*work.inputs, *work.outputs)
-        copies = [slots(buffer, order, trips, double) for buffer in moved] + [1] * len(work.scratch)
+        copies = [bindings(buffer, order, trips, double) for buffer in moved] + [1] * len(work.scratch)
         return sum(self.rounded(size) * count for size, count in zip(sizes, copies))
 
     def rounded(self, size: int) -> int:

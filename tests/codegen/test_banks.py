@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from bmcompiler.codegen.groups.banks import move_apart, shared_cycles
-from bmcompiler.codegen.groups.steps import LiveRange, Residency, Slot, Step
+from bmcompiler.codegen.groups.steps import Binding, LiveRange, Residency, Step
 from bmcompiler.codegen.tiling import Apart, Buffer, Tiler, TileWork
 from bmcompiler.ir import Operation
 
@@ -22,7 +22,7 @@ def convolution(sizes: tuple[int, int], cycles: int = 1000) -> tuple[Step, list[
     ranges = [LiveRange(sizes[0], 0, 0, address=0), LiveRange(sizes[1], 0, 0, address=sizes[0])]
     work = TileWork(buffers, (), (), lambda *places: None, 100, (Apart(0, 1, cycles),))
     step = Step(Operation("test.conv", (), (), {}), work)
-    step.inputs = [Slot(buffer, live_range, True) for buffer, live_range in zip(buffers, ranges)]
+    step.inputs = [Binding(buffer, live_range, True) for buffer, live_range in zip(buffers, ranges)]
     return step, ranges
 
 

@@ -11,7 +11,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen.groups.steps import Residency
 from bmcompiler.codegen.groups.timeline import timeline
 from bmcompiler.codegen.kernels import DeviceKernel
-from bmcompiler.codegen.residency import plan_residency, whole_units
+from bmcompiler.codegen.residency import plan_residency, whole_stripes
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation, TensorType, Value
 from bmcompiler.ops.builder import Builder
@@ -49,8 +49,8 @@ def planned(module: Module) -> Residency:
     """All ops in local memory."""
     ops = [op for op in module.main.ops if op.results and op.short_name != "weight"]
     tiler, copier = TARGET.resident_memory()
-    units = whole_units(ops, lambda op: _kernel(op).whole(op))
-    plan = plan_residency(units, lambda op: True, lambda value: not list(value.users), tiler, copier)
+    stripes = whole_stripes(ops, lambda op: _kernel(op).whole(op))
+    plan = plan_residency(stripes, lambda op: True, lambda value: not list(value.users), tiler, copier)
     assert plan is not None
     return plan
 

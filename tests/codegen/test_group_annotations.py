@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bmcompiler.codegen.groups.units import annotation
+from bmcompiler.codegen.groups.stripes import annotation
 from bmcompiler.errors import VerifyError
 from bmcompiler.ir import Operation, TensorType
 from bmcompiler.ir.keys import GROUP, SLICES

@@ -15,7 +15,7 @@ from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.issue import issue_between, issue_late, issue_loads
 from bmcompiler.codegen.groups.timeline import Timeline, least_cost, timeline
 from bmcompiler.codegen.memory import root_of
-from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_units
+from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_stripes
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
 from bmcompiler.ir import Module, Operation, TensorType, Value
@@ -123,15 +123,15 @@ def runs(draw: st.DrawFn, plain: bool = False) -> Run:
 def plan(run: Run) -> Residency:
     _, works, blockers, returned = run
     tiler = Tiler(ROOM, ALIGN)
-    units = whole_units(list(works), works.__getitem__)
-    found = plan_residency(units, blockers.__contains__, returned.__contains__, tiler)
+    stripes = whole_stripes(list(works), works.__getitem__)
+    found = plan_residency(stripes, blockers.__contains__, returned.__contains__, tiler)
     assert found is not None
     return found
 
 
 def live_ranges(steps: list[Step]) -> list[LiveRange]:
-    slots = [slot.live_range for step in steps for slot in (*step.inputs, *step.outputs)]
-    found = {id(life): life for life in (*slots, *(life for step in steps for life in step.scratch))}
+    bindings = [binding.live_range for step in steps for binding in (*step.inputs, *step.outputs)]
+    found = {id(life): life for life in (*bindings, *(life for step in steps for life in step.scratch))}
     return list(found.values())
 
 
@@ -173,7 +173,9 @@ def test_what_an_op_reads_is_there_and_nothing_else_is_stored(run: Run) -> None:
     made = {value for op in works for value in op.results}
     assert returned & made <= chip.stored
     assert found.local_only == made - chip.stored
-    assert total.loaded == sum(slot.buffer.nbytes for step in found.steps for slot in step.inputs if slot.moves)
+    assert total.loaded == sum(
+        binding.buffer.nbytes for step in found.steps for binding in step.inputs if binding.moves
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -193,11 +195,11 @@ def test_where_all_fits_inputs_weights_and_results_move_alone(run: Run, more: in
     scratch = [size for made in works.values() if made is not None for size in made.scratch]
     room = sum(-(-size // ALIGN) * ALIGN for size in (*(buffer.lane_bytes for buffer in buffers), *scratch))
     tiler = Tiler(2 * room + more, ALIGN)
-    units = whole_units(list(works), works.__getitem__)
-    found = plan_residency(units, blockers.__contains__, returned.__contains__, tiler)
+    stripes = whole_stripes(list(works), works.__getitem__)
+    found = plan_residency(stripes, blockers.__contains__, returned.__contains__, tiler)
     assert found is not None
-    moved = [slot for step in found.steps for slot in step.inputs if slot.moves]
-    values = [slot.buffer.contents.value for slot in moved if slot.buffer.contents is not None]
+    moved = [binding for step in found.steps for binding in step.inputs if binding.moves]
+    values = [binding.buffer.contents.value for binding in moved if binding.buffer.contents is not None]
     assert len(values) == len(set(values)) and all(value.op is None for value in values)
     read = {root_of(value) for op in works for value in op.operands}
     assert found.local_only >= {value for op in works for value in op.results if value in read} - returned
@@ -251,7 +253,7 @@ def test_late_loads_come_in_time_and_hold_nothing_up(run: Run, cycles_alone: int
     assert late[1] == early[1]
     assert late[0].stored == early[0].stored
     for number, step in enumerate(found.steps):
-        assert all(slot.live_range.first <= slot.issue <= number for slot in step.inputs if slot.moves)
+        assert all(binding.live_range.first <= binding.issue <= number for binding in step.inputs if binding.moves)
     assert after.moved == before.moved
 
 
@@ -269,11 +271,11 @@ def test_loads_between_come_in_time_and_are_taken_where_they_end_first(run: Run,
         assert least_cost(found, lambda op: cycles_alone, tiler) <= times().cost(tiler) * (1 + 1e-9)
         assert play(run, found)[1] == early[1]
         for number, step in enumerate(found.steps):
-            assert all(slot.live_range.first <= slot.issue <= number for slot in step.inputs if slot.moves)
+            assert all(binding.live_range.first <= binding.issue <= number for binding in step.inputs if binding.moves)
         ends.append(times().end)
     for step in found.steps:
-        for slot in step.inputs:
-            slot.issue = slot.live_range.first
+        for binding in step.inputs:
+            binding.issue = binding.live_range.first
     issue_loads(found, times, tiler)
     assert times().end == min(ends)
 
@@ -311,7 +313,7 @@ def test_a_load_is_issued_as_late_as_it_may_be() -> None:
     before = timeline(found, lambda op: 0, tiler, None)
     issue_late(found, before, tiler)
     after = timeline(found, lambda op: 0, tiler, None)
-    issued = [[slot.issue for slot in step.inputs if slot.moves] for step in found.steps]
+    issued = [[binding.issue for binding in step.inputs if binding.moves] for step in found.steps]
     assert issued == [[0, 0], *([index] for index in range(6))]
     assert after.end == before.end
 
@@ -321,15 +323,15 @@ def test_copies_inside_local_memory_take_turns_with_loads() -> None:
     b, values, run = chain(16, 16, 16, weights=16)
     tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=1, tile_cycles=0)
     found = plan(finished(b, run, values[-1]))
-    loading = [slot for step in found.steps for slot in step.inputs if slot.moves]
+    loading = [binding for step in found.steps for binding in step.inputs if binding.moves]
     before = timeline(found, lambda op: 0, tiler, None)
     first = found.steps[0]
     assert first.work is not None
     first.work = replace(first.work, transfers=first.work.cycles)
-    for slot in loading:
-        slot.issue = 0
+    for binding in loading:
+        binding.issue = 0
     after = timeline(found, lambda op: 0, tiler, None)
-    assert after.starts[0] == sum(slot.buffer.nbytes for slot in loading) > before.starts[0]
+    assert after.starts[0] == sum(binding.buffer.nbytes for binding in loading) > before.starts[0]
 
 
 def test_a_result_that_the_next_step_reads_is_stored_before_later_loads() -> None:
@@ -339,7 +341,7 @@ def test_a_result_that_the_next_step_reads_is_stored_before_later_loads() -> Non
     tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=1, tile_cycles=0)
     found = plan(finished(b, run, values[-1]))
     issue_loads(found, lambda: timeline(found, lambda op: 0, tiler, None), tiler)
-    issued = [[slot.issue for slot in step.inputs if slot.buffer.coefficient] for step in found.steps]
+    issued = [[binding.issue for binding in step.inputs if binding.buffer.coefficient] for step in found.steps]
     assert issued[0] == [0]
     assert min(issued[2]) > 0
 
@@ -420,5 +422,5 @@ def test_of_equal_next_uses_the_larger_value_gives_way() -> None:
 def test_weights_arrive_while_the_ops_before_compute() -> None:
     b, values, run = chain(*[16] * 8, weights=16)
     found = plan(finished(b, run, values[-1]))
-    early = [index - slot.live_range.first for index, step in enumerate(found.steps) for slot in step.inputs[:1]]
+    early = [index - binding.live_range.first for index, step in enumerate(found.steps) for binding in step.inputs[:1]]
     assert early == [min(index, AHEAD) for index in range(7)]

@@ -16,7 +16,7 @@ from bmcompiler.codegen.groups.choose import cheapest, greedy, total, ungrouped
 from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, whole_box, within
 from bmcompiler.codegen.groups.segments import Kernels, Segments
-from bmcompiler.codegen.groups.slices import Slices, slice_units
+from bmcompiler.codegen.groups.slices import Slices, slice_stripes
 from bmcompiler.codegen.tiling import Box, Buffer, Contents, Tiler, TileWork
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.errors import UsageError
@@ -152,23 +152,23 @@ def test_groups_are_joined_taken_apart_and_moved() -> None:
 def test_slices_make_what_their_readers_need_and_results_as_a_whole(module: Module, slices: Slices) -> None:
     ops = [op for op in module.main.ops if op.name != "func.return"]
     returned = set(module.main.returned)
-    found = slice_units(ops, slices, part, returned.__contains__, ByteCopier().grain)
+    found = slice_stripes(ops, slices, part, returned.__contains__, ByteCopier().grain)
     assert found is not None
     assert len(found) == prod(slices)
     covered = {value: np.zeros(value.shape, bool) for value in returned}
-    for units in found:
+    for stripes in found:
         made: dict[Value, Box] = {}
-        for unit in units:
-            assert unit.work is not None
-            for source in unit.work.inputs:
+        for stripe in stripes:
+            assert stripe.work is not None
+            for source in stripe.work.inputs:
                 contents = source.contents
                 if contents is not None and contents.value in {result for op in ops for result in op.results}:
                     assert within(contents.box or whole_box(contents.value.shape), made[contents.value])
-            (result,) = unit.op.results
-            assert unit.box is not None
-            made[result] = unit.box
+            (result,) = stripe.op.results
+            assert stripe.box is not None
+            made[result] = stripe.box
             if result in covered:
-                covered[result][tuple(slice(lo, hi) for lo, hi in unit.box)] = True
+                covered[result][tuple(slice(lo, hi) for lo, hi in stripe.box)] = True
     assert all(mask.all() for mask in covered.values())
 
 
@@ -180,7 +180,8 @@ def test_groups_with_an_op_that_cannot_be_cut_are_not_cut() -> None:
         return None if op is ops[1] else part(op, box)
 
     assert (
-        slice_units(ops, (1, 1, 2, 1), refuses, lambda value: value in module.main.returned, ByteCopier().grain) is None
+        slice_stripes(ops, (1, 1, 2, 1), refuses, lambda value: value in module.main.returned, ByteCopier().grain)
+        is None
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.issue import issue_loads
-from bmcompiler.codegen.groups.steps import AHEAD, NEVER, LiveRange, Residency, Slot
+from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Binding, LiveRange, Residency
 from bmcompiler.codegen.groups.timeline import Timeline
 from bmcompiler.codegen.memory import Lifetime, pack
 from bmcompiler.codegen.tiling import Tiler
@@ -32,11 +32,11 @@ class _Load(NamedTuple):
 
     at: int
     least: int
-    slot: Slot
+    binding: Binding
 
     @property
     def area(self) -> LiveRange:
-        return self.slot.live_range
+        return self.binding.live_range
 
 
 def settle(
@@ -49,8 +49,8 @@ def settle(
     issue_loads(plan, times, tiler)
     first, loads = times(), _loads(plan, blocks)
     places = [(area.first, area.address) for area in plan.live_ranges]
-    slots = [slot for step in plan.steps for slot in step.inputs]
-    issues = [slot.issue for slot in slots]
+    bindings = [binding for step in plan.steps for binding in step.inputs]
+    issues = [binding.issue for binding in bindings]
     if not _move(plan, loads, tiler):
         return first
     issue_loads(plan, times, tiler)
@@ -59,8 +59,8 @@ def settle(
         return second
     for area, place in zip(plan.live_ranges, places):
         area.first, area.address = place
-    for slot, issue in zip(slots, issues):
-        slot.issue = issue
+    for binding, issue in zip(bindings, issues):
+        binding.issue = issue
     return first
 
 
@@ -70,9 +70,9 @@ def _loads(plan: Residency, blocks: Callable[[Operation], bool]) -> list[_Load]:
     for index, step in enumerate(plan.steps):
         if step.work is None and blocks(step.op):
             free = index + 1
-        for slot in step.inputs:
-            if slot.moves and slot.buffer.coefficient:
-                found.setdefault(id(slot.live_range), _Load(index, max(free, index - AHEAD), slot))
+        for binding in step.inputs:
+            if binding.moves and binding.buffer.coefficient:
+                found.setdefault(id(binding.live_range), _Load(index, max(free, index - AHEAD), binding))
     return list(found.values())
 
 
@@ -100,8 +100,8 @@ def _move(plan: Residency, loads: Sequence[_Load], tiler: Tiler) -> bool:
     for load, (first, address) in zip(large, places):
         load.area.first, load.area.address = first, address
     for step in plan.steps:
-        for slot in step.inputs:
-            slot.issue = slot.live_range.first
+        for binding in step.inputs:
+            binding.issue = binding.live_range.first
     move_apart(plan, tiler)
     return True
 

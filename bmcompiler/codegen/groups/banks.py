@@ -38,7 +38,7 @@ def _pairs(step: Step) -> Iterator[_Pair]:
     """The areas of a step that should lie apart."""
     apart = step.work.apart if step.work is not None else ()
     if apart:
-        areas = [_Area(slot.live_range, slot.offset, slot.buffer.lane_bytes) for slot in step.inputs]
+        areas = [_Area(binding.live_range, binding.offset, binding.buffer.lane_bytes) for binding in step.inputs]
         areas += [_Area(live_range, 0, live_range.lane_bytes) for live_range in step.scratch]
         yield from (_Pair(areas[one.first], areas[one.second], one.cycles) for one in apart)
 

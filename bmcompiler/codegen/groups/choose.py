@@ -30,8 +30,8 @@ from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, RANK, cuts
+from bmcompiler.codegen.groups.stripes import Known, stripes_of
 from bmcompiler.codegen.groups.timeline import alone_cycles, least_cost, timeline
-from bmcompiler.codegen.groups.units import Known, units_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import Hosts, parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
@@ -50,7 +50,7 @@ class Plans:
     def __init__(self, segment: Segment, kernels: Kernels, tiler: Tiler, copier: LocalCopier) -> None:
         self.segment, self.kernels, self.tiler, self.copier = segment, kernels, tiler, copier
         self.outside = {root_of(value) for value in segment.outputs()}
-        self._units: Known = {}
+        self._stripes: Known = {}
         self._cycles: dict[tuple[object, ...], float] = {}
 
     def cycles(self, groups: Sequence[Group], most: float = inf) -> float:
@@ -77,12 +77,12 @@ class Plans:
     def _plan(self, groups: Sequence[Group], most: float = inf) -> Residency | None:
         cut = {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}
         ops, kernels, outside = self.segment.ops, self.kernels, self.outside.__contains__
-        units = units_of(ops, cut.get, kernels.whole, kernels.part, outside, self.copier.grain, self._units)
+        stripes = stripes_of(ops, cut.get, kernels.whole, kernels.part, outside, self.copier.grain, self._stripes)
 
         def hopeless(plan: Residency) -> bool:
             return least_cost(plan, kernels.estimate, self.tiler) >= most
 
-        return plan_residency(units, kernels.blocks, outside, self.tiler, self.copier, hopeless)
+        return plan_residency(stripes, kernels.blocks, outside, self.tiler, self.copier, hopeless)
 
 
 _HEAVY = 8

@@ -36,10 +36,10 @@ def _numbers(steps: Sequence[Step]) -> list[int]:
     """Of each step, the first step of its group."""
     spans: dict[int, tuple[int, int]] = {}
     for index, step in enumerate(steps):
-        for slot in (*step.inputs, *step.outputs):
-            if not slot.buffer.coefficient:
-                first, _ = spans.setdefault(id(slot.live_range), (index, index))
-                spans[id(slot.live_range)] = first, index
+        for binding in (*step.inputs, *step.outputs):
+            if not binding.buffer.coefficient:
+                first, _ = spans.setdefault(id(binding.live_range), (index, index))
+                spans[id(binding.live_range)] = first, index
     joined = {index for first, last in spans.values() for index in range(first + 1, last + 1)}
     found: list[int] = []
     for index, step in enumerate(steps):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import inf
 
-from bmcompiler.codegen.groups.steps import Residency, Slot, portions_by_step, reads_any
+from bmcompiler.codegen.groups.steps import Binding, Residency, portions_by_step, reads_any
 from bmcompiler.codegen.groups.timeline import Timeline, loading_cycles, storing_cycles
 from bmcompiler.codegen.tiling import Tiler
 
@@ -21,11 +21,11 @@ def issue_loads(plan: Residency, times: Callable[[], Timeline], tiler: Tiler) ->
     """Order the loads of a plan; `times`: of the plan as it is."""
     early = times()
     issue_between(plan, early, tiler)
-    between, kept = times().end, [slot.issue for _, slot in _loads(plan)]
+    between, kept = times().end, [binding.issue for _, binding in _loads(plan)]
     issue_late(plan, early, tiler)
     if between < times().end:
-        for (_, slot), issue in zip(_loads(plan), kept):
-            slot.issue = issue
+        for (_, binding), issue in zip(_loads(plan), kept):
+            binding.issue = issue
 
 
 def issue_late(plan: Residency, times: Timeline, tiler: Tiler) -> None:
@@ -35,12 +35,12 @@ def issue_late(plan: Residency, times: Timeline, tiler: Tiler) -> None:
     """
     begin = inf
     for number in reversed(range(len(plan.steps))):
-        for slot in reversed(plan.steps[number].inputs):
-            if not slot.moves:
+        for binding in reversed(plan.steps[number].inputs):
+            if not binding.moves:
                 continue
-            begin = min(begin, times.starts[number]) - loading_cycles(slot, tiler)
+            begin = min(begin, times.starts[number]) - loading_cycles(binding, tiler)
             latest = bisect_right(times.starts, begin, hi=number + 1) - 1
-            slot.issue = min(number, max(slot.live_range.first, latest))
+            binding.issue = min(number, max(binding.live_range.first, latest))
 
 
 def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
@@ -50,26 +50,26 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
     """
     moving = computing = 0.0
     done, room, ready, early = [0.0], _by_room(plan), dict[int, float](), portions_by_step(plan.steps)
-    ahead: list[tuple[int, int, Slot]] = []
-    waiting: list[Slot] = []
+    ahead: list[tuple[int, int, Binding]] = []
+    waiting: list[Binding] = []
 
-    def load(slot: Slot, issue: int) -> None:
+    def load(binding: Binding, issue: int) -> None:
         nonlocal moving
-        if id(slot) not in ready:
-            moving = ready[id(slot)] = max(moving, done[slot.live_range.first]) + loading_cycles(slot, tiler)
-            slot.issue = issue
+        if id(binding) not in ready:
+            moving = ready[id(binding)] = max(moving, done[binding.live_range.first]) + loading_cycles(binding, tiler)
+            binding.issue = issue
 
     for index, step in enumerate(plan.steps):
         for entry in room[index]:
             heappush(ahead, entry)
-        own = [slot for slot in step.inputs if slot.moves]
-        for slot in own:
-            load(slot, index)
-        for slot in waiting:
-            moving = max(moving, computing) + storing_cycles(slot, tiler)
+        own = [binding for binding in step.inputs if binding.moves]
+        for binding in own:
+            load(binding, index)
+        for binding in waiting:
+            moving = max(moving, computing) + storing_cycles(binding, tiler)
         for number, portion in early[index]:
             moving = max(moving, computing) + plan.steps[number].portion(portion).cycles
-        begin = max([computing, *(ready[id(slot)] - slot.buffer.late for slot in own)])
+        begin = max([computing, *(ready[id(binding)] - binding.buffer.late for binding in own)])
         if step.transfers:
             begin = max(begin, moving)
             moving = begin + step.transfers
@@ -77,24 +77,24 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
             moving = max(begin, moving) + step.work.streamed_cycles
         computing = begin + times.ends[index] - times.starts[index]
         done.append(computing)
-        waiting = [slot for slot in step.outputs if slot.moves]
+        waiting = [binding for binding in step.outputs if binding.moves]
         at = index if index + 1 == len(plan.steps) or _reads(plan, index + 1, waiting) else index + 1
         while ahead and moving < computing:
             load(heappop(ahead)[2], at)
 
 
-def _loads(plan: Residency) -> Iterator[tuple[int, Slot]]:
-    return ((number, slot) for number, step in enumerate(plan.steps) for slot in step.inputs if slot.moves)
+def _loads(plan: Residency) -> Iterator[tuple[int, Binding]]:
+    return ((number, binding) for number, step in enumerate(plan.steps) for binding in step.inputs if binding.moves)
 
 
-def _by_room(plan: Residency) -> list[list[tuple[int, int, Slot]]]:
+def _by_room(plan: Residency) -> list[list[tuple[int, int, Binding]]]:
     """What is loaded, by the first step at which it has its place; (number of its step, order there, the load)."""
-    found: list[list[tuple[int, int, Slot]]] = [[] for _ in plan.steps]
-    for order, (number, slot) in enumerate(_loads(plan)):
-        found[slot.live_range.first].append((number, order, slot))
+    found: list[list[tuple[int, int, Binding]]] = [[] for _ in plan.steps]
+    for order, (number, binding) in enumerate(_loads(plan)):
+        found[binding.live_range.first].append((number, order, binding))
     return found
 
 
-def _reads(plan: Residency, index: int, stores: list[Slot]) -> bool:
+def _reads(plan: Residency, index: int, stores: list[Binding]) -> bool:
     step = plan.steps[index]
-    return any(slot.moves and reads_any(step, slot, stores) for slot in step.inputs)
+    return any(binding.moves and reads_any(step, binding, stores) for binding in step.inputs)

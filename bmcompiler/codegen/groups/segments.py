@@ -13,8 +13,8 @@ from math import prod
 
 from bmcompiler.codegen.groups.regions import LocalCopier, joined
 from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, cuts
+from bmcompiler.codegen.groups.stripes import readers_of
 from bmcompiler.codegen.groups.timeline import HIDDEN
-from bmcompiler.codegen.groups.units import readers_of
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import Box, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value

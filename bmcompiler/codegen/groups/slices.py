@@ -26,7 +26,7 @@ WEIGHT = "weight"
 
 
 @dataclass(frozen=True)
-class GroupUnit:
+class Stripe:
     """An op computed for a box of its result (None: all of it). `work` is None for ops that do not take part."""
 
     op: Operation
@@ -51,15 +51,15 @@ def cuts(size: int, count: int, grain: int) -> list[tuple[int, int]]:
     return list(zip(edges, [*edges[1:], size]))
 
 
-def slice_units(
+def slice_stripes(
     ops: Sequence[Operation],
     slices: Slices,
     part_of: PartOf,
     read_outside: Callable[[Value], bool],
     grain: Callable[[Value], Sequence[int]],
     group: int = 0,
-) -> list[list[GroupUnit]] | None:
-    """The units of a group, slice by slice; None when an op cannot be cut so.
+) -> list[list[Stripe]] | None:
+    """The stripes of a group, slice by slice; None when an op cannot be cut so.
 
     Args:
         ops: consecutive ops, each with one 4-D result (views aside).
@@ -75,17 +75,17 @@ def slice_units(
     found = []
     for index in range(prod(slices)):
         needs = {value: box for value, boxes in wanted.items() if (box := boxes[index]) is not None}
-        units = _slice(ops, needs, made, part_of)
-        if units is None:
+        stripes = _slice(ops, needs, made, part_of)
+        if stripes is None:
             return None
-        found.append([GroupUnit(op, box, _keyed(op, box, work), group, slices) for op, box, work in units])
+        found.append([Stripe(op, box, _keyed(op, box, work), group, slices) for op, box, work in stripes])
     return found
 
 
 def _slice(
     ops: Sequence[Operation], needs: dict[Value, Box], made: set[Value], part_of: PartOf
 ) -> list[tuple[Operation, Box, TileWork]] | None:
-    units: list[tuple[Operation, Box, TileWork]] = []
+    stripes: list[tuple[Operation, Box, TileWork]] = []
     for op in reversed(ops):
         box = None if is_view(op) else needs.get(op.results[0])
         if box is None:
@@ -93,9 +93,9 @@ def _slice(
         work = part_of(op, box)
         if work is None or add_needs(op, work, needs, made):
             return None
-        units.append((op, box, work))
-    units.reverse()
-    return units
+        stripes.append((op, box, work))
+    stripes.reverse()
+    return stripes
 
 
 def _keyed(op: Operation, box: Box, work: TileWork) -> TileWork:

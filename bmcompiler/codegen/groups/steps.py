@@ -1,4 +1,4 @@
-"""A plan of what lies in local memory while the units of a device run are computed, step by step."""
+"""A plan of what lies in local memory while the stripes of a device run are computed, step by step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LiveRange:
 
 
 @dataclass
-class Slot:
+class Binding:
     """How a step has one of its buffers: where (`offset` bytes into a live range), whether it is moved for it.
 
     What is loaded has its place from the first step of its live range on, and is loaded before step `issue` computes.
@@ -62,7 +62,7 @@ class Copy:
 
 @dataclass
 class Step:
-    """A unit of a run. `work` is None for ops that do not take part.
+    """A stripe of a run. `work` is None for ops that do not take part.
 
     `before` and `after` are copies that its computation needs, or that bring its result to its place. `early`: portions
     of its work that are done before another step computes, with the number of that.
@@ -72,8 +72,8 @@ class Step:
     work: TileWork | None
     group: int = 0
     slices: Slices = (1, 1, 1, 1)
-    inputs: list[Slot] = field(default_factory=list)
-    outputs: list[Slot] = field(default_factory=list)
+    inputs: list[Binding] = field(default_factory=list)
+    outputs: list[Binding] = field(default_factory=list)
     scratch: list[LiveRange] = field(default_factory=list)
     before: list[Copy] = field(default_factory=list)
     after: list[Copy] = field(default_factory=list)
@@ -105,22 +105,22 @@ def portions_by_step(steps: Sequence[Step]) -> list[list[tuple[int, int]]]:
     return found
 
 
-def loads_by_issue(steps: Sequence[Step]) -> list[list[tuple[int, Slot]]]:
+def loads_by_issue(steps: Sequence[Step]) -> list[list[tuple[int, Binding]]]:
     """What is loaded before each step computes, with the number of the step it is for; in the order of these."""
-    found: list[list[tuple[int, Slot]]] = [[] for _ in steps]
+    found: list[list[tuple[int, Binding]]] = [[] for _ in steps]
     for number, step in enumerate(steps):
-        for slot in step.inputs:
-            if slot.moves:
-                found[slot.issue].append((number, slot))
+        for binding in step.inputs:
+            if binding.moves:
+                found[binding.issue].append((number, binding))
     return found
 
 
-def reads_any(step: Step, slot: Slot, stores: Iterable[Slot]) -> bool:
+def reads_any(step: Step, binding: Binding, stores: Iterable[Binding]) -> bool:
     """Whether a load for a step needs what these store."""
-    contents = slot.buffer.contents
+    contents = binding.buffer.contents
     values = [root_of(value) for value in step.op.operands] if contents is None else [contents.value]
     stored = {other.buffer.contents.value for other in stores if other.buffer.contents is not None}
-    return not slot.buffer.coefficient and bool(stored.intersection(values))
+    return not binding.buffer.coefficient and bool(stored.intersection(values))
 
 
 @dataclass
@@ -128,7 +128,7 @@ class Residency:
     """The plan of a run.
 
     Attributes:
-        steps: one per unit, in order. local_only: values that need no global memory.
+        steps: one per stripe, in order. local_only: values that need no global memory.
         live_ranges: all that lies in local memory.
     """
 

@@ -1,11 +1,11 @@
-"""From annotated ops to units: what the pass `group-layers` wrote down is what code generation follows."""
+"""From annotated ops to stripes: what the pass `group-layers` wrote down is what code generation follows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bmcompiler.codegen.groups.slices import ONE, RANK, GroupUnit, PartOf, Slices, slice_units
+from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, Stripe, slice_stripes
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Operation, Value
@@ -14,8 +14,8 @@ from bmcompiler.ops.base import TensorOp
 
 Grouped = Callable[[Operation], "tuple[int, Slices] | None"]
 """The number of an op's group and its slices, None for an op that is a group by itself."""
-Known = dict[tuple[int, int, Slices], list[GroupUnit]]
-"""By first op, number of ops and slices, the units of a group."""
+Known = dict[tuple[int, int, Slices], list[Stripe]]
+"""By first op, number of ops and slices, the stripes of a group."""
 
 
 def annotation(op: Operation) -> tuple[int, Slices] | None:
@@ -32,7 +32,7 @@ def annotation(op: Operation) -> tuple[int, Slices] | None:
     return group, (n, c, h, w)
 
 
-def units_of(
+def stripes_of(
     ops: Sequence[Operation],
     grouped: Grouped,
     whole_of: Callable[[Operation], TileWork | None],
@@ -40,26 +40,26 @@ def units_of(
     read_elsewhere: Callable[[Value], bool],
     grain: Callable[[Value], Sequence[int]],
     known: Known | None = None,
-) -> list[GroupUnit]:
-    """The units of a device run. Groups that cannot be cut as was said are not cut.
+) -> list[Stripe]:
+    """The stripes of a device run. Groups that cannot be cut as was said are not cut.
 
     Args: known: of the same ops, what was cut before; it grows.
     """
-    known, units, first = {} if known is None else known, list[GroupUnit](), 0
+    known, stripes, first = {} if known is None else known, list[Stripe](), 0
     for slices, members in _runs(ops, grouped):
         key = first, len(members), slices
         if key not in known:
             readers = outside_readers(members, read_elsewhere)
-            cut = slice_units(members, slices, part_of, readers, grain, first) if max(slices) > 1 else None
+            cut = slice_stripes(members, slices, part_of, readers, grain, first) if max(slices) > 1 else None
             if cut is None:
-                known[key] = [GroupUnit(op, None, whole_of(op), first) for op in members]
+                known[key] = [Stripe(op, None, whole_of(op), first) for op in members]
             else:
-                done = {unit.op for part in cut for unit in part}
-                known[key] = [GroupUnit(op, None, None, first) for op in members if op not in done]  # views
-                known[key] += [unit for part in cut for unit in part]
-        units += known[key]
+                done = {stripe.op for part in cut for stripe in part}
+                known[key] = [Stripe(op, None, None, first) for op in members if op not in done]  # views
+                known[key] += [stripe for part in cut for stripe in part]
+        stripes += known[key]
         first += len(members)
-    return units
+    return stripes
 
 
 def _runs(ops: Sequence[Operation], grouped: Grouped) -> Iterator[tuple[Slices, list[Operation]]]:

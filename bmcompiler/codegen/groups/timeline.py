@@ -1,4 +1,4 @@
-"""When the units of a residency plan compute: two engines that work in order, one step or transfer after the other."""
+"""When the stripes of a plan of residency compute: two engines that work in order, a step or transfer at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from bmcompiler.codegen.groups.banks import shared_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Residency, Slot, Step, loads_by_issue, portions_by_step, reads_any
+from bmcompiler.codegen.groups.steps import Binding, Residency, Step, loads_by_issue, portions_by_step, reads_any
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Operation
@@ -40,14 +40,14 @@ def alone_cycles(kernel: DeviceKernel[Any], op: Operation) -> int:
     return kernel.estimate(op) or sum(value.type.nbytes for value in (*op.operands, *op.results)) // 16
 
 
-def loading_cycles(slot: Slot, tiler: Tiler) -> float:
+def loading_cycles(binding: Binding, tiler: Tiler) -> float:
     """Cycles that a load keeps the bus."""
-    return tiler.bus.load(slot.buffer) / tiler.bytes_per_cycle + slot.buffer.loads * tiler.tile_cycles / 2
+    return tiler.bus.load(binding.buffer) / tiler.bytes_per_cycle + binding.buffer.loads * tiler.tile_cycles / 2
 
 
-def storing_cycles(slot: Slot, tiler: Tiler) -> float:
+def storing_cycles(binding: Binding, tiler: Tiler) -> float:
     """Cycles that a store keeps the bus."""
-    return tiler.bus.store(slot.buffer) / tiler.bytes_per_cycle + tiler.tile_cycles / 2
+    return tiler.bus.store(binding.buffer) / tiler.bytes_per_cycle + tiler.tile_cycles / 2
 
 
 def timeline(
@@ -58,37 +58,39 @@ def timeline(
     moving = computing = 0.0
     ready: dict[int, float] = {}
     joined: dict[int, float] = {}
-    waiting: list[tuple[float, Slot]] = []
+    waiting: list[tuple[float, Binding]] = []
     loads, early = loads_by_issue(plan.steps), portions_by_step(plan.steps)
     done = [0.0]  # when the steps before each one have computed: what lay in the place of a load is needed no more
 
-    def transfer(slot: Slot, after: float, cycles: float) -> float:
+    def transfer(binding: Binding, after: float, cycles: float) -> float:
         nonlocal moving
-        found.moved += slot.buffer.nbytes
+        found.moved += binding.buffer.nbytes
         moving = max(moving, after) + cycles
         return moving
 
     def store_waiting() -> None:
-        for after, slot in waiting:
-            transfer(slot, after, storing_cycles(slot, tiler))
+        for after, binding in waiting:
+            transfer(binding, after, storing_cycles(binding, tiler))
         waiting.clear()
 
     for index, step in enumerate(plan.steps):
-        stores = [slot for _, slot in waiting]
-        if step.work is None or any(reads_any(plan.steps[number], slot, stores) for number, slot in loads[index]):
+        stores = [binding for _, binding in waiting]
+        if step.work is None or any(reads_any(plan.steps[number], binding, stores) for number, binding in loads[index]):
             store_waiting()
         if step.work is None:
             found.starts.append(max(moving, computing))
             moving = computing = found.starts[-1] + estimate(step.op)
             done.append(computing)
-        for _, slot in loads[index]:
-            ready[id(slot)] = transfer(slot, done[slot.live_range.first], loading_cycles(slot, tiler))
+        for _, binding in loads[index]:
+            ready[id(binding)] = transfer(binding, done[binding.live_range.first], loading_cycles(binding, tiler))
         store_waiting()
         for number, portion in early[index]:
             moving = joined[number] = max(moving, computing) + plan.steps[number].portion(portion).cycles
         if step.work is None:
             continue
-        begin = max([computing, *(ready[id(slot)] - slot.buffer.late for slot in step.inputs if slot.moves)])
+        begin = max(
+            [computing, *(ready[id(binding)] - binding.buffer.late for binding in step.inputs if binding.moves)]
+        )
         begin = max(begin, joined.get(index, 0.0))
         if step.transfers:
             begin = max(begin, moving)
@@ -97,7 +99,7 @@ def timeline(
         computing, moving = _computed(step, begin, moving)
         computing += _copying(step, copier) + shared_cycles(step, tiler.bank_bytes)
         done.append(computing)
-        waiting = [(computing, slot) for slot in step.outputs if slot.moves]
+        waiting = [(computing, binding) for binding in step.outputs if binding.moves]
     store_waiting()
     found.ends, found.end = done[1:], max(moving, computing)
     return found
@@ -111,11 +113,11 @@ def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Til
             alone = estimate(step.op)
             computing, moving = computing + alone, moving + alone
             continue
-        loads, stores = ([slot for slot in slots if slot.moves] for slots in (step.inputs, step.outputs))
-        nbytes += sum(slot.buffer.nbytes for slot in (*loads, *stores))
+        loads, stores = ([binding for binding in bindings if binding.moves] for bindings in (step.inputs, step.outputs))
+        nbytes += sum(binding.buffer.nbytes for binding in (*loads, *stores))
         computing += step.work.cycles - step.early_cycles
-        moving += sum(loading_cycles(slot, tiler) for slot in loads)
-        moving += step.work.transfers + sum(storing_cycles(slot, tiler) for slot in stores)
+        moving += sum(loading_cycles(binding, tiler) for binding in loads)
+        moving += step.work.transfers + sum(storing_cycles(binding, tiler) for binding in stores)
     return max(computing, moving) + HIDDEN * nbytes / tiler.bytes_per_cycle
 
 
@@ -124,7 +126,7 @@ def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
     assert step.work is not None, "steps without work compute nothing"
     if step.work.stream is not None:
         return step.work.stream.times(start, moving)
-    outputs, scratch = [slot.address for slot in step.outputs], [area.address for area in step.scratch]
+    outputs, scratch = [binding.address for binding in step.outputs], [area.address for area in step.scratch]
     return start + step.work.placed_cycles(outputs, scratch) - step.early_cycles, moving
 
 

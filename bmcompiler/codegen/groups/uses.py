@@ -1,4 +1,4 @@
-"""Which units of a device run make and read which boxes of values, and what of it can happen in local memory."""
+"""Which stripes of a device run make and read which boxes of values, and what of it can happen in local memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
-from bmcompiler.codegen.groups.slices import GroupUnit
+from bmcompiler.codegen.groups.slices import Stripe
 from bmcompiler.codegen.groups.steps import NEVER, Step
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Contents
@@ -19,7 +19,7 @@ class Uses:
 
     Attributes:
         gathered: wholes that are made slice by slice for other groups, with the steps that make their parts.
-        in_global: values that some unit reads from global memory.
+        in_global: values that some stripe reads from global memory.
 
     Args:
         apart: values that are not gathered.
@@ -27,7 +27,7 @@ class Uses:
 
     def __init__(
         self,
-        units: Sequence[GroupUnit],
+        stripes: Sequence[Stripe],
         steps: Sequence[Step],
         blocks: Callable[[Operation], bool],
         copier: LocalCopier | None,
@@ -40,7 +40,7 @@ class Uses:
         self.in_global: set[Value] = set()
         self._known: dict[Contents, list[int]] = {}
         self._reachable: dict[tuple[Contents, Contents], bool] = {}
-        self._leave_copies(units, blocks)
+        self._leave_copies(stripes, blocks)
         self._collect()
         self._gather()
         self._read_from_global()
@@ -78,7 +78,7 @@ class Uses:
         """The first step at which global memory may have all of a value: after the last one that makes some of it."""
         return max((at + 1 for at, _ in self.made.get(value, ()) if at < index), default=0)
 
-    def _leave_copies(self, units: Sequence[GroupUnit], blocks: Callable[[Operation], bool]) -> None:
+    def _leave_copies(self, stripes: Sequence[Stripe], blocks: Callable[[Operation], bool]) -> None:
         """Rule 3 of `residency`."""
         made: dict[Value, Contents] = {}
 
@@ -86,10 +86,10 @@ class Uses:
             found = None if contents is None else made.get(contents.value)
             return contents is not None and found is not None and self.reaches(contents, found)
 
-        for unit, step in zip(units, self.steps):
+        for stripe, step in zip(stripes, self.steps):
             if step.work is None:
                 continue
-            sliced = unit.box is not None
+            sliced = stripe.box is not None
             if not sliced and not blocks(step.op) and not all(is_there(b.contents) for b in step.work.inputs):
                 step.work = None
             else:
@@ -134,7 +134,7 @@ class Uses:
                     self.in_global.add(value)
 
     def _comes_from_within(self, index: int, contents: Contents) -> bool:
-        """Whether the units before make what a step wants, in local memory."""
+        """Whether the stripes before make what a step wants, in local memory."""
         group = self.steps[index].group
         for made_at, made in self.made.get(contents.value, ()):
             if made is None or made_at >= index:
