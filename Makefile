@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # networks that nobody named, drawn, compiled and asked: SECONDS, SEED, CHIP, FAMILY; CASE=seed asks one again
 SECONDS ?= 600
 
-.PHONY: demo test sweeps corpus tasks mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check site clean
+.PHONY: demo test sweeps corpus tasks mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check release site clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -78,6 +78,12 @@ api: $(VENV)/installed-dev
 # wheel and source archive: version, long description, packages, changelog
 release-check: $(VENV)/installed-dev
 	$(BIN)/python tools/check_release.py
+
+# dist/VERSION: wheel, source archive, site, measured bars; used in an empty environment of every supported Python that is
+# installed; then tagged, where the tree is clean. NO_TAG=1: all but the tag
+release: $(VENV)/installed-dev
+	$(EDITABLE) ".[docs]"
+	$(BIN)/python tools/release.py $(if $(NO_TAG),--no-tag)
 
 wheel-check:
 	$(PYTHON) tools/check_wheel.py

@@ -88,12 +88,17 @@ def of_shape(shape: tuple[int, ...]) -> Iterator[tuple[str, Module]]:
                 continue
 
 
+RECORDED_VERSION = "0.1.0"
+"""Model files say which version made them; a release is no other program."""
+
+
 def recorded(chip: str, model: bmcompiler.bmodel.BModel) -> Program | None:
     """A compiled model as a line, None where no program of the chip is in it."""
     analysis = analysis_of(chip, model)
     if analysis is None:
         return None
     timing = analysis.timing()
+    model.producer = model.producer.replace(bmcompiler.__version__, RECORDED_VERSION, 1)
     digest = sha256(b"".join(map(bytes, model.parts(file="")))).hexdigest()[:10]
     return Program(timing.cycles, sum(engine.commands for engine in timing.engines), digest)
 

@@ -5,11 +5,13 @@ python tools/check_release.py
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
+from datetime import date
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
@@ -17,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = {"bmcompiler": "bmcompiler", **{f: f"bmcompiler/{f}" for f in ("frontends", "passes", "backends", "runtime")}}
 NEEDED = ("Summary", "Requires-Python", "License-Expression")
+_HEADING = re.compile(r"^## ([0-9]+\.[0-9]+\.[0-9]+) \(([0-9-]+)\)$", re.MULTILINE)
 IN_SOURCE = ("README.md", "LICENSE", "pyproject.toml")
 
 
@@ -32,9 +35,18 @@ def problems(wheel: Path, source: Path) -> list[str]:
     found = [f"the wheel lacks {name}" for name in modules() if name not in names]
     found += [f"the source archive lacks {name}" for name in IN_SOURCE if name not in packed]
     found += [f"the metadata lack {name}" for name in NEEDED if not facts[name]]
-    if f"## {version}\n" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
-        found.append(f"CHANGELOG.md has no heading for {version}")
+    newest, _ = released((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    if newest != version:
+        found.append(f"the newest release in CHANGELOG.md is {newest}, the version {version}")
     return found + long_description(facts)
+
+
+def released(changelog: str) -> tuple[str, str]:
+    """Version and date of the newest release in CHANGELOG.md. Raises ValueError where there is none."""
+    found = _HEADING.search(changelog)
+    if found is None:
+        raise ValueError("CHANGELOG.md has no heading like '## 1.2.3 (2026-12-31)'")
+    return found[1], date.fromisoformat(found[2]).isoformat()
 
 
 def long_description(facts: Message) -> list[str]:

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 IMAGES = ("install", ".[images]")
 """What the README tells people to say in the checkout."""
-LEFT_OUT = shutil.ignore_patterns(".*", "build", "site", "*.egg-info", "third_party", "__pycache__")
+LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "site", "*.egg-info", "third_party", "__pycache__")
 
 
 def run(*command: object, folder: Path | None = None) -> None:
@@ -28,17 +27,24 @@ def run(*command: object, folder: Path | None = None) -> None:
         sys.exit(f"failed: {' '.join(words)}")
 
 
+def use(package: Path, interpreter: str, environment: Path) -> Path:
+    """Install a wheel or source archive alone, and use it: the installation, help, the demo. Gives its Python."""
+    run(interpreter, "-m", "venv", environment)
+    python = environment / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", package)
+    run(environment / "bin" / "bmnet-doctor")
+    run(environment / "bin" / "bmnet-compile", "--help")
+    run(python, ROOT / "examples" / "lenet_bm1880.py")
+    return python
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         wheels, environment, checkout = (Path(folder) / name for name in ("wheels", "venv", "checkout"))
         shutil.copytree(ROOT, checkout, ignore=LEFT_OUT)  # pip leaves an egg-info, whose entry points would go stale
-        venv.create(environment, with_pip=True)
-        python = environment / "bin" / "python"
-        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, checkout)
+        run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, checkout)
         (wheel,) = wheels.glob("*.whl")
-        run(python, "-m", "pip", "install", "-q", wheel)
-        run(environment / "bin" / "bmnet-compile", "--help")
-        run(python, ROOT / "examples" / "lenet_bm1880.py")
+        python = use(wheel, sys.executable, environment)
         # the folder bmcompiler of the checkout comes before the installed package there
         run(python, "-c", "from bmcompiler.backends.bm1684.target import TARGET", folder=checkout)
         assert f'pip {IMAGES[0]} "{IMAGES[1]}"' in (ROOT / "README.md").read_text(encoding="utf-8")
