@@ -11,10 +11,11 @@ from functools import update_wrapper, wraps
 from typing import ParamSpec, TypeVar
 
 from bmcompiler import driver
-from bmcompiler.errors import UnknownOptionError
+from bmcompiler.errors import UnknownOptionError, UsageError
 from bmcompiler.files.kinds import MODEL, TEXT
 from bmcompiler.files.overwriting import refuse_overwriting
 from bmcompiler.files.store import check_output
+from bmcompiler.files.torch_module import exported, is_torch_module
 from bmcompiler.frontend import file_of
 from bmcompiler.ir import Module
 from bmcompiler.options import ModuleOptions, Network, Options, Path_
@@ -65,7 +66,14 @@ class FileRequest(Options):
     """The arguments of `compile`: a network's file, or two, the options, and the model file to write."""
 
     model: Network = field(
-        kw_only=False, metadata={"told": Told(".onnx, .prototxt or .mlir file, or an `onnx.ModelProto` or its bytes.")}
+        kw_only=False,
+        metadata={
+            "told": Told(".onnx, .prototxt or .mlir file, an `onnx.ModelProto` or its bytes, or a PyTorch module.")
+        },
+    )
+    sample_inputs: object = told(
+        None,
+        "For a `torch.nn.Module` as `model`: what it is called with, one tensor, several, or by name; shapes count.",
     )
     weights: Path_ | None = field(default=None, kw_only=False, metadata={"told": Told("The .caffemodel, if any.")})
     output: Path_ | None = told(None, "Model file to write; `Result.save` does it later.")
@@ -103,6 +111,8 @@ def compile(request: FileRequest) -> Result:
         OSError: `output` cannot be written.
     """
     _keep_inputs(request, request.output, file_of(request.model), request.weights)
+    if request.sample_inputs is not None or is_torch_module(request.model):
+        request.model = _of_torch(request.model, request.sample_inputs)
     return _saved(driver.compile_network(request.model, request.weights, request), request.output)
 
 
@@ -119,6 +129,14 @@ def compile_module(request: ModuleRequest) -> Result:
     """
     _keep_inputs(request, request.output)
     return _saved(driver.compile_ir(request.module, request), request.output)
+
+
+def _of_torch(module: object, sample_inputs: object) -> Network:
+    if sample_inputs is None:
+        raise UsageError(
+            "a torch.nn.Module has no shapes of its own", remedy="give sample_inputs, what the module is called with"
+        )
+    return exported(module, sample_inputs)
 
 
 def _keep_inputs(options: ModuleOptions, output: Path_ | None, *files: Path_ | None) -> None:

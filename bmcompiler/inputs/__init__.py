@@ -53,8 +53,8 @@ def open_inputs(what: str | os.PathLike[str] | Array | ImageOptions, limit: int 
         return LimitedSource(open_inputs(what), limit)
     if isinstance(what, ImageOptions):
         return ImageSource(what)
-    if isinstance(what, np.ndarray):
-        return ArraySource(what)
+    if hasattr(what, "__array__"):  # of numpy, or a tensor of another library
+        return ArraySource(np.asarray(what))
     if not isinstance(what, str | os.PathLike):
         raise UsageError(
             f"samples are an array, arrays by input name, or the path of a file or folder, got {type(what).__name__}",
