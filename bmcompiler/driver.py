@@ -94,7 +94,13 @@ def load_network(
 def compile_network(model: Network, weights: Path_ | None, options: Options) -> Result:
     """Load, optimise, quantize and generate code. Raises BMError; writes nothing but `save_ir`."""
     read = partial(load_network, model, weights, outputs=options.outputs, name=options.name)
-    return _compile([partial(read, shapes=shapes) for shapes in options.programs], options, file_of(model))
+    programs = options.programs
+    try:
+        return _compile([partial(read, shapes=shapes) for shapes in programs], options, file_of(model))
+    except ShapeError as error:
+        if error.remedy is None and len(programs) > 1 and len(programs[0] or ()) > 1:
+            error.remedy = "sizes of several inputs that belong together need one name: [[1,n={32,64,128}],[1,n]]"
+        raise
 
 
 def compile_ir(module: Module, options: ModuleOptions) -> Result:

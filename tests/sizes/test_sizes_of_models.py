@@ -13,7 +13,7 @@ import bmcompiler
 from bmcompiler.bmodel import loads
 from bmcompiler.cli import tool
 from bmcompiler.cli.common import run as run_command
-from bmcompiler.errors import RuntimeUseError
+from bmcompiler.errors import RuntimeUseError, ShapeError
 from bmcompiler.result import Result
 from bmcompiler.runtime import Session
 
@@ -134,6 +134,11 @@ def test_lengths_that_disagree_or_are_too_long_are_refused(bert: Path) -> None:
         given = {"ids": np.ones((1, lengths[0]), int), "mask": np.ones((1, lengths[1]), int)}
         with pytest.raises(RuntimeUseError, match=r"do not fit the model, which takes .*128.* or .*64.* or .*32"):
             session.run(given)
+
+
+def test_sizes_that_belong_together_are_told_to_have_one_name(bert: Path) -> None:
+    with pytest.raises(ShapeError, match=r"do not broadcast.*need one name: \[\[1,n="):
+        bmcompiler.compile(bert, target="bm1684x", shapes="[[1,{32,64}],[1,{32,64}]]")
 
 
 def test_info_shows_the_sizes(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
