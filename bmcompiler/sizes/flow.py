@@ -9,14 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import Axes, Axis, TensorOp
 from bmcompiler.ops.elements.activation import Softmax
-from bmcompiler.ops.elements.elementwise import Add, Mul, Sub
-from bmcompiler.ops.elements.integer import Cast
-from bmcompiler.ops.elements.logic import Where
 from bmcompiler.ops.layers.contraction import Einsum
 from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.layers.norm import BatchNorm, LastAxesNorm, Lrn
@@ -26,7 +21,19 @@ from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.resample import Resize
 from bmcompiler.ops.places.shape import Concat, Interleave, Pad, Permute, Reshape, Slice, Tile, Upsample
-from bmcompiler.sizes.marks import Filled, Filling, Marks, MixesError, Place, hides, moved, reshaped
+from bmcompiler.sizes.fills import filled
+from bmcompiler.sizes.marks import (
+    Filled,
+    Filling,
+    Marks,
+    MixesError,
+    Place,
+    hides,
+    is_finite,
+    moved,
+    reshaped,
+    worked_on,
+)
 
 Constants = Callable[[Value], float | None]
 """The number that all elements of a value are, whatever the inputs; None where they differ."""
@@ -65,27 +72,8 @@ def _broadcast(op: TensorOp, marks: Sequence[Marks], constant: Constants) -> dic
                 raise mixes(op, "meets numbers that do not vary with the size")
             number = constant(value)
             fills.append(own.get(place, Filling.ANY if number is None else number))
-        found[place] = _filled(op, fills)
+        found[place] = filled(op, fills)
     return found
-
-
-def _filled(op: TensorOp, fills: Sequence[Filled]) -> Filled:
-    """What an element-by-element op makes of what is filled into its operands."""
-    numbers = [fill for fill in fills if isinstance(fill, float)]
-    if len(numbers) == len(fills):
-        arrays = [np.full((1,) * v.type.rank, fill).astype(v.type.numpy) for v, fill in zip(op.operands, numbers)]
-        with np.errstate(all="ignore"):
-            result = float(np.asarray(op.evaluate(*arrays)).reshape(-1)[0])
-        return Filling.ANY if np.isnan(result) else result
-    if isinstance(op, Where) and isinstance(fills[0], float):
-        return fills[1] if fills[0] else fills[2]
-    if isinstance(op, Add) and not op.activation and any(map(hides, fills)):
-        return Filling.HIDDEN
-    if isinstance(op, Sub) and (hides(fills[0]) or (isinstance(fills[1], float) and hides(-fills[1]))):
-        return Filling.HIDDEN
-    if isinstance(op, Mul) and 0.0 in numbers:
-        return 0.0
-    return Filling.HIDDEN if isinstance(op, Cast) and fills[0] is Filling.HIDDEN else Filling.ANY
 
 
 # -- along other axes --------------------------------------------------------------------------------------------------
@@ -100,14 +88,15 @@ def _along_other_axes(op: TensorOp, marks: Sequence[Marks]) -> dict[Place, Fille
         raise mixes(op, "works along the axis that varies")
     if any(marks[1:]):
         raise mixes(op, "has factors that vary with the size")
-    return dict.fromkeys(marks[0], Filling.ANY)
+    epsilon: float = op.attributes.get("epsilon", 1.0)
+    return {place: worked_on(fill) if epsilon > 0 else Filling.WILD for place, fill in marks[0].items()}
 
 
 def _softmax(op: Softmax, marks: Sequence[Marks], size: int) -> dict[Place, Filled]:
     axis = op.axis % op.type.rank
     if any(place[0] == axis and not hides(fill) for place, fill in marks[0].items()):
         raise mixes(op, "mixes positions, and no mask keeps filled ones out")
-    return {place: 0.0 if place[0] == axis else Filling.ANY for place in marks[0]}
+    return {place: 0.0 if place[0] == axis else worked_on(fill) for place, fill in marks[0].items()}
 
 
 def _reduce(op: Reduce, marks: Sequence[Marks], size: int) -> dict[Place, Filled]:
@@ -116,15 +105,20 @@ def _reduce(op: Reduce, marks: Sequence[Marks], size: int) -> dict[Place, Filled
         neutral = (op.method == "sum" and fill == 0.0) or (op.method == "max" and fill is Filling.HIDDEN)
         if place[0] in axes and not neutral:
             raise mixes(op, f"is the {op.method} over the axis that varies")
-    left = {place: Filling.ANY for place in marks[0] if place[0] not in axes}
+    keeps = op.method in ("sum", "mean", "max", "min")
+    left = {p: _kept_sign(f) if keeps else Filling.WILD for p, f in marks[0].items() if p[0] not in axes}
     kept = [axis for axis in range(op.x.type.rank) if op.keepdims or axis not in axes]
     return moved(left, {axis: kept.index(axis) for axis, _ in left})
+
+
+def _kept_sign(fill: Filled) -> Filled:
+    return fill if fill in (Filling.NOT_NEGATIVE, Filling.POSITIVE) else worked_on(fill)
 
 
 def _last_axes(op: LastAxesNorm, marks: Sequence[Marks], size: int) -> dict[Place, Filled]:
     if any(axis >= op.axis % op.type.rank for axis, _ in marks[0]) or any(marks[1:]):
         raise mixes(op, "works along the axis that varies")
-    return dict.fromkeys(marks[0], Filling.ANY)
+    return {place: worked_on(fill) if op.epsilon > 0 else Filling.WILD for place, fill in marks[0].items()}
 
 
 # -- sums of products --------------------------------------------------------------------------------------------------
@@ -156,8 +150,8 @@ def _products(op: TensorOp, marks: Sequence[Marks], terms: Sequence[str], result
             elif axis >= 0 and value.shape[axis] != 1:
                 raise mixes(op, "meets numbers that do not vary with the size")
         if letter in result:
-            found[result.index(letter), inner] = Filling.ANY
-        elif 0.0 not in fills:
+            found[result.index(letter), inner] = worked_on(*fills)
+        elif 0.0 not in fills or not all(map(is_finite, fills)):
             raise mixes(op, "sums over the axis that varies")
     return found
 
@@ -187,7 +181,7 @@ def _per_element(op: BatchNorm, marks: Sequence[Marks], size: int) -> dict[Place
 def _kept(op: TensorOp, marks: Sequence[Marks], axes: set[int]) -> dict[Place, Filled]:
     if any(axis not in axes for axis, _ in marks[0]) or any(marks[1:]):
         raise mixes(op, "mixes positions")
-    return dict.fromkeys(marks[0], Filling.ANY)
+    return {place: worked_on(fill) for place, fill in marks[0].items()}
 
 
 def _recurrent(op: TensorOp, marks: Sequence[Marks], size: int) -> list[dict[Place, Filled]]:
@@ -240,7 +234,7 @@ def _tile(op: Tile, marks: Sequence[Marks], size: int) -> dict[Place, Filled]:
 def _pad(op: Pad, marks: Sequence[Marks], size: int) -> dict[Place, Filled]:
     if any(op.pads[2 * axis : 2 * axis + 2] != (0, 0) for axis, _ in marks[0]):
         raise mixes(op, "adds elements along the axis that varies")
-    return dict.fromkeys(marks[0], Filling.ANY)
+    return {place: worked_on(fill) for place, fill in marks[0].items()}
 
 
 def _gather(op: Gather, marks: Sequence[Marks], size: int) -> dict[Place, Filled]:
@@ -249,7 +243,7 @@ def _gather(op: Gather, marks: Sequence[Marks], size: int) -> dict[Place, Filled
         raise mixes(op, "picks positions of the axis that varies")
     data = moved(marks[0], {a: a if a < axis else a + rank - 1 for a, _ in marks[0]})
     chosen = moved(marks[1], {a: a + axis for a, _ in marks[1]})
-    return dict.fromkeys([*data, *chosen], Filling.ANY)
+    return {place: worked_on(fill) for place, fill in data.items()} | dict.fromkeys(chosen, Filling.ANY)
 
 
 _WAYS: tuple[tuple[Any, Callable[[Any, Sequence[Marks], int], Any]], ...] = (

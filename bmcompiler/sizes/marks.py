@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import Enum
 
@@ -15,7 +16,10 @@ class Filling(Enum):
     """What is in filled positions, where it is no number that all of them have."""
 
     ANY = "finite numbers"
-    HIDDEN = "numbers at least -LOW below those of given positions"
+    NOT_NEGATIVE = "finite numbers from 0 on"
+    POSITIVE = "finite numbers above 0"
+    HIDDEN = "numbers at least -LOW below those of given positions, or -infinity"
+    WILD = "anything, NaN and infinity among it: 0 times that is not 0"
 
 
 Filled = Filling | float
@@ -41,6 +45,16 @@ def hides(fill: Filled) -> bool:
     return fill is Filling.HIDDEN or (isinstance(fill, float) and fill <= LOW)
 
 
+def is_finite(fill: Filled) -> bool:
+    """Whether 0 times what is filled in is 0."""
+    return math.isfinite(fill) if isinstance(fill, float) else fill not in (Filling.HIDDEN, Filling.WILD)
+
+
+def worked_on(*fills: Filled) -> Filling:
+    """What an op makes of filled positions that gives finite numbers for finite ones."""
+    return Filling.ANY if all(map(is_finite, fills)) else Filling.WILD
+
+
 def moved(marks: Marks, axes: Mapping[int, int]) -> dict[Place, Filled]:
     """Marks whose axes have other numbers; fills stay."""
     return {(axes[axis], inner): fill for (axis, inner), fill in marks.items()}
@@ -50,19 +64,12 @@ def reshaped(marks: Marks, value: Value, shape: tuple[int, ...], size: int) -> d
     """The marks of the same elements under another shape, in row-major order; None where a place is torn apart."""
     found: dict[Place, Filled] = {}
     for (axis, inner), fill in marks.items():
-        stride = inner * _product(value.shape[axis + 1 :])
+        stride = inner * math.prod(value.shape[axis + 1 :])
         for new in range(len(shape)):
-            behind = _product(shape[new + 1 :])
+            behind = math.prod(shape[new + 1 :])
             if stride % behind == 0 and (behind * shape[new]) % (stride * size) == 0:
                 found[new, stride // behind] = fill
                 break
         else:
             return None
     return found
-
-
-def _product(sizes: tuple[int, ...]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result

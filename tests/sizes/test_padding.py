@@ -98,6 +98,10 @@ MIXING: dict[str, tuple[Build, str]] = {
         lambda g: g.op("Conv", g.op("Transpose", "x", perm=[0, 2, 1]), g.const(np.ones((8, 8, 3))), pads=[1, 1]),
         "mixes positions",
     ),
+    "a division by what may be 0": (
+        lambda g: g.attention(g.mask(), g.op("Div", "x", g.op("ReduceL2", "x", axes=[2]))),
+        "no mask keeps filled ones out|sums over the axis that varies",
+    ),
     "a norm over all": (
         lambda g: g.op("Softmax", g.op("Reshape", "x", g.const([1, -1], np.int64)), axis=-1),
         "mixes positions",
