@@ -243,7 +243,7 @@ def _gather(op: Gather, marks: Sequence[Marks], size: int) -> dict[Place, Filled
         raise mixes(op, "picks positions of the axis that varies")
     data = moved(marks[0], {a: a if a < axis else a + rank - 1 for a, _ in marks[0]})
     chosen = moved(marks[1], {a: a + axis for a, _ in marks[1]})
-    return {place: worked_on(fill) for place, fill in data.items()} | dict.fromkeys(chosen, Filling.ANY)
+    return {**{place: worked_on(fill) for place, fill in data.items()}, **dict.fromkeys(chosen, Filling.ANY)}
 
 
 _WAYS: tuple[tuple[Any, Callable[[Any, Sequence[Marks], int], Any]], ...] = (
