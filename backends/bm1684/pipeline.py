@@ -25,7 +25,7 @@ PIPELINE = PipelineTable(
     ),
     Phase(
         "layout",
-        PassRow("cells-as-channels", "types are final; sums change order, so at all levels"),
+        PassRow("space-to-depth", "types are final; sums change order, so at all levels"),
         PassRow("split-means", "takes what is float now; sums change order, so at all levels"),
         PassRow("merge-shortcuts", "takes what is float now; rounds in other places, so at all levels"),
         PassRow("join-siblings", "joined channels may fill the lanes, which fill-lanes then leaves alone"),

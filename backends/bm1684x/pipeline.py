@@ -28,7 +28,7 @@ PIPELINE = PipelineTable(
     ),
     Phase(
         "layout",
-        PassRow("cells-as-channels", "types are final; sums change order, so at all levels"),
+        PassRow("space-to-depth", "types are final; sums change order, so at all levels"),
         PassRow("split-heads", "types are final; transposed-products sees the keys alone", precisions=FLOATS),
         PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
         PassRow(

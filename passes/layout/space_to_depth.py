@@ -1,4 +1,4 @@
-"""Convolutions of long steps read cells of a map, each as large as a step, as channels."""
+"""Space to depth: convolutions of long steps read cells of a map, each as large as a step, as channels."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 _LONG = 4
 """Rows or columns of a step whose cells may become channels."""
 _BEYOND = 16
-"""Steps that commands do not hold: a tile is a single row or column then, of whose short runs estimates know little."""
-_GAIN = 1.5
-"""How many times less it must take with shorter steps: the map lies in global memory in between."""
+"""Steps that commands do not hold: a tile is a single row or column then."""
+_GAIN, _GAIN_BEYOND = 1.5, 0.5
+"""How many times less it must take: the map lies in global memory in between. Estimates of tiles of a single row or
+column count too little for their short runs; where windows see few elements of a cell, it takes longer even so."""
 _ORDERS = tuple((0, *channels, 2, 4) for channels in permutations((1, 3, 5)))
 """Of (N, C, cells down, rows of a cell, cells across, columns of a cell): channels of a cell in any order."""
 
@@ -48,7 +49,7 @@ class _Fit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CellsAsChannels(TargetPatternPass):
+class SpaceToDepth(TargetPatternPass):
     """A conv of steps of four or more, from spectra of sound to patches of pictures, as one of steps of one.
 
     Chips multiply many channels at once, and bring neighbours faster than single elements that are a step apart.
@@ -56,13 +57,12 @@ class CellsAsChannels(TargetPatternPass):
     1. conv(x) : conv of permute(reshape(x)), in which the rows and columns of a cell are channels; what no window sees
        is cut off, what lacks to a whole cell is padded
 
-    One group, no dilation, constant weights, no zero points. It is done where the target says that it takes less time,
-    and for all steps that are longer than commands hold.
+    One group, no dilation, constant weights, no zero points. It is done where the target says that it takes less time.
     Products of zeros are added where the window is no multiple of a cell; the others are the same, but a chip may add
     them in another order: pipelines do it at all levels.
     """
 
-    name = "cells-as-channels"
+    name = "space-to-depth"
     requires = (NO_GROUPS,)
     breaks = (NO_LAYOUT,)
     loses_bits = False
@@ -80,8 +80,8 @@ class CellsAsChannels(TargetPatternPass):
             return False
         before = self.target.cycles(op)
         found = min((self._cycles(op, fits, order), order) for order in _ORDERS)
-        fewer = before is not None and found[0] * _GAIN < before
-        if not fewer and (max(op.strides) < _BEYOND or found[0] == inf):
+        gain = _GAIN if max(op.strides) < _BEYOND else _GAIN_BEYOND
+        if before is None or found[0] * gain >= before:
             return False
         made = self.weight(_as_channels(weight, fits, found[1]), op.weight, op, rewriter, "weight")
         *others, conv = _ops(op, made, fits, found[1])
