@@ -60,15 +60,15 @@ def rounded(value: Fraction, rounding: rounding_mode_t) -> int:
     """A whole number next to `value`."""
     low = math.floor(value)
     rest = value - low
-    if not rest or rounding is _RM.RM_DOWN or (rounding is _RM.RM_TOWARDS_ZERO and value > 0):
+    if not rest or rounding is _RM.RM_DOWN or (rounding is _RM.RM_TOWARDS_ZERO and low >= 0):
         return low
     if rounding in (_RM.RM_UP, _RM.RM_TOWARDS_ZERO):
         return low + 1
     if rest != Fraction(1, 2):
-        return low + (rest > Fraction(1, 2))
+        return low + round(rest)
     ties = {
         _RM.RM_HALF_TO_EVEN: low + (low & 1),
-        _RM.RM_HALF_AWAY_FROM_ZERO: low + (value > 0),
+        _RM.RM_HALF_AWAY_FROM_ZERO: low + (low >= 0),
         _RM.RM_HALF_UP: low + 1,
         _RM.RM_HALF_DOWN: low,
     }

@@ -109,9 +109,7 @@ def _shift(ops: Operands) -> Step:
         bits = b().astype(np.int32)
         if bits.size and (int(bits.min()) < -_SHIFT_LIMIT or int(bits.max()) > _SHIFT_LIMIT):
             raise SimulatorError(f"shift amounts must be -16..16, found {int(bits.min())}..{int(bits.max())}")
-        values = a().astype(np.int32)
-        left = values << np.maximum(bits, 0)
-        write(np.where(bits >= 0, left, values >> np.maximum(-bits, 0)))
+        write((a().astype(np.int32) << np.maximum(bits, 0)) >> np.maximum(-bits, 0))
 
     return run
 

@@ -191,8 +191,7 @@ def _average_pooling(ops: Operands, x: Tensor, geometry: Geometry) -> Step:
     if factor is None:
         raise SimulatorError("average pooling needs an immediate factor")
     kernel = (ops.fields["opd1_h"], ops.fields["opd1_w"])
-    fits = kernel[0] * kernel[1] * 255 * max(abs(factor), 1) < 1 << 31
-    multiplier = np.array(factor, np.int32 if fits else np.int64)
+    multiplier = np.int64(factor)  # sums of large windows times it are beyond 32 bits
 
     def sums(image: IntArray, pads: tuple[int, int, int, int]) -> IntArray:
         return np.asarray(pool_sum(image, kernel, geometry.strides, pads) * multiplier)
