@@ -89,3 +89,12 @@ def without_types(names: Iterable[str]) -> dict[str, str]:
             twice |= {head} & found.keys()
             found[head] = name
     return {head: name for head, name in found.items() if head not in twice}
+
+
+def no_key_twice(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """What a JSON object holds, as `object_pairs_hook`. Raises ValueError for a key that it holds twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} is given twice")
+    return found

@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
         "--target", "bm1880", "--data", calibration, "-o", model,
     )  # fmt: skip
     print()
-    run("bmnet-run", model, "--input", samples, "-o", results)
+    run("bmnet-run", model, "--data", samples, "-o", results)
     scores = np.load(results)["prob"].reshape(len(digits["labels"]), -1)
     correct = int((scores.argmax(axis=1) == digits["labels"]).sum())
     print(f"\ntop-1: {correct} of {len(scores)} test digits = {correct / len(scores):.3f} (float32: 0.964)")

@@ -17,6 +17,7 @@ from bmcompiler.errors import UsageError
 from bmcompiler.files.store import read_text
 from bmcompiler.plugins.registry import entry_points
 from bmcompiler.spelling import spelled
+from bmcompiler.text import no_key_twice
 
 OPTION = "timing_profile"
 _MOST = 1e30
@@ -136,18 +137,9 @@ def _pairs(text: str) -> dict[str, object]:
     return found
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """What a JSON object holds. Raises ValueError for a key that it holds twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} is given twice")
-    return found
-
-
 def _file(name: str, named: Iterable[str]) -> dict[str, object]:
     try:
-        values = json.loads(read_text(name), object_pairs_hook=_once)
+        values = json.loads(read_text(name), object_pairs_hook=no_key_twice)
     except OSError as error:
         raise UsageError(
             f"the timing profile {name!r} cannot be read: {error.strerror or error}",

@@ -15,8 +15,8 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--out", "folder", type=Output(path_type=Path), required=True, help="folder to write to")
-@click.option("--cc", help="C compiler, else $CC or cc")
+@click.option("-o", "--output", "folder", type=Output(path_type=Path), required=True, help="Folder to write to.")
+@click.option("--cc", help="C compiler. [default: $CC, or cc]")
 def build(folder: Path, cc: str | None) -> None:
     """Write headers, shared libraries and pkg-config files."""
     from bmcompiler.capi.build import build as build_libraries

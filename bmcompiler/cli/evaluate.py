@@ -35,7 +35,7 @@ sums, makes the score, else it is the mean of the first name.
 @options("data", "images", "told", "limit")
 @click.option("--labels", metavar="LABELS", help="What is right for each sample.")
 @click.option("--metric", default="top1", show_default=True, help="top1, top5, cosine, decisions, or module:function.")
-@click.option("--output", "chosen", metavar="NAME", default="", help="The output that counts, of several.")
+@click.option("--outputs", "chosen", metavar="NAME", default="", help="The output that counts, of several.")
 @click.option(
     "--float", "network", metavar="NET", type=click.Path(path_type=Path), help="Float network to measure beside."
 )

@@ -11,13 +11,16 @@ _SAME = {
     "chip": "target",
     "input-num": "limit",
     "input-shapes": "shapes",
+    "input": "data",
     "model-name": "name",
     "net-name": "name",
+    "out": "output",
+    "output": "outputs",
     "output-names": "outputs",
     "pixel-format": "channel-order",
     "processor": "target",
 }
-"""Options of tpu-mlir and of the bmnet front ends -> ours, where meaning and values are the same."""
+"""Options of tpu-mlir, the bmnet front ends and of versions before -> ours, where meaning and values are the same."""
 
 
 def take_other_words(command: click.Command) -> None:

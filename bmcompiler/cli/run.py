@@ -28,15 +28,15 @@ _MOST_CLASSES = 10_000
 _EPILOG = f"""
 \b
 Examples:
-  bmnet-run lenet.bmodel --input digits.npz -o scores.npz
+  bmnet-run lenet.bmodel --data digits.npz -o scores.npz
   bmnet-run yolo.bmodel --images photos
   bmnet-run resnet.bmodel --images photos --mean 123.7,116.3,103.5 --scale 0.0171
-  bmnet-run lenet.bmodel --input int8.npz -o int8_out.npz --raw
-  bmnet-run lenet.bmodel --input digits.npz --timing --trace lenet.trace.json --check-races
-  bmnet-run lenet.bmodel --input digits.npz --compare scores.npz
-  bmnet-run lenet.bmodel --input digits.npz --timing --timing-profile clock_hz=5e8
+  bmnet-run lenet.bmodel --data int8.npz -o int8_out.npz --raw
+  bmnet-run lenet.bmodel --data digits.npz --timing --trace lenet.trace.json --check-races
+  bmnet-run lenet.bmodel --data digits.npz --compare scores.npz
+  bmnet-run lenet.bmodel --data digits.npz --timing --timing-profile clock_hz=5e8
   bmnet-run lenet.bmodel --check lenet.mlir
-  bmnet-run llm.bmodel --net block_cache_0 --input in.npz -o out.npz --raw
+  bmnet-run llm.bmodel --net block_cache_0 --data in.npz -o out.npz --raw
 
 Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
 written as float32. For images, the classes with the highest scores are printed when the output looks like scores.
@@ -46,8 +46,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
-@click.option("--input", "source", metavar="PATH", type=click.Path(path_type=Path), help="Inputs: .npz, .npy, folder.")
-@options("images", "told", "limit")
+@options("data", "images", "told", "limit", data={"help": "Values of the inputs: .npz, .npy, or a folder of them."})
 @click.option("-o", "--output", metavar="OUT.npz", type=Output(path_type=Path), help="Where the outputs go.")
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
@@ -73,7 +72,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 def cli(
     *,
     model: Path,
-    source: Path | None,
+    data: Path | None,
     images: Path | None,
     told: dict[str, Any],
     limit: int | None,
@@ -99,9 +98,9 @@ def cli(
         list_parameters(session.model.target)
         return
     profile = profile_for(session.model.target, timing_profile)
-    if check is not None and not any((source, images, output, timing, trace, check_races, compare)):
+    if check is not None and not any((data, images, output, timing, trace, check_races, compare)):
         return _check(session, model, check, None, raw)
-    inputs = inputs_of(session, "--input", source, images, told, limit)
+    inputs = inputs_of(session, "--data", data, images, told, limit)
     if check is not None:
         _check(session, model, check, inputs, raw)
     wanted = None if compare is None else _references(compare, [info.name for info in session.outputs])

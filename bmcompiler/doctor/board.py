@@ -16,6 +16,7 @@ from typing import Any
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.toml import read_toml
+from bmcompiler.text import no_key_twice
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMG]?)i?B", re.IGNORECASE)
@@ -48,7 +49,7 @@ def read_board(file: Path) -> Board:
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        said = json.loads(file.read_text("utf-8"))
+        said = json.loads(file.read_text("utf-8"), object_pairs_hook=no_key_twice)
     except ValueError as error:
         raise FileFormatError(f"is not JSON: {error}", file=file) from None
     if not isinstance(said, dict):

@@ -108,6 +108,7 @@ def test_inputs_and_pictures_are_shown(tmp_path: Path, capsys: pytest.CaptureFix
         ("a.toml", "memory = -1", 'like "4 GB"'),
         ("a.toml", "memory =", "is not TOML"),
         ("a.json", "[", "is not JSON"),
+        ("a.json", '{"chip": "BM1684", "chip": "BM1880"}', "'chip' is given twice"),
         ("a.json", "[]", "must be an object"),
     ],
 )

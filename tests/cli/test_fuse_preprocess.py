@@ -161,6 +161,24 @@ def test_weights_that_others_read_keep_their_order() -> None:
     np.testing.assert_allclose(meaning(module, pixels), wanted, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_first_convolutions_that_share_weights_turn_them_once(apart: bool, photos: Path) -> None:
+    """Read by first convolutions only, or by one behind them, too."""
+    numbers = RANDOM.normal(size=(3, 3, 3, 3)).astype(np.float32)
+
+    def shared() -> Module:
+        b = Builder.new("net")
+        x, weight = b.input("image", TensorType((2, 3, 16, 24))), b.weight(numbers)
+        both = b.add(b.conv(x, weight, pads=(1, 1, 1, 1)), b.relu(b.conv(x, weight, pads=(1, 1, 1, 1))))
+        return b.outputs([b.conv(both, weight, pads=(1, 1, 1, 1)) if apart else both], ["out"])
+
+    host = Session(compiled(shared(), FOCUS, photos, "bm1684x", "f32").model)
+    result = compiled(shared(), FOCUS, photos, "bm1684x", "f32", fuse_preprocess="bgr-nhwc", check="always")
+    session = Session(result.model)
+    found, wanted = session.run(session.images(photos))["out"], host.run(host.images(photos))["out"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+
+
 def test_commands_say_it_and_follow_it(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_module(conv_net(), tmp_path / "net.mlir")
     made = [str(tmp_path / "net.mlir"), "--target", "bm1684x", "--quantize", "f16", "-o", str(tmp_path / "net.bmodel")]

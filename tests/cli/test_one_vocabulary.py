@@ -1,0 +1,86 @@
+"""A word means one thing in all commands, and spellings of before are still taken (docs/tools.md, CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from bmcompiler.cli import calibrate, capi, evaluate, run
+from bmcompiler.cli.common import Output, progress
+from bmcompiler.cli.common import run as run_command
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from options_page import COMMANDS
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    for name, module in COMMANDS.items():
+        command = import_module(f"bmcompiler.cli.{module}").cli
+        below = command.commands.items() if isinstance(command, click.Group) else [("", command)]
+        yield from ((f"{name} {part}".strip(), each) for part, each in below)
+
+
+def test_output_is_what_a_command_writes_and_data_what_it_reads() -> None:
+    for name, command in commands():
+        for each in command.params:
+            if "--output" in each.opts or "-o" in each.opts:
+                assert isinstance(each.type, Output), name
+            assert not {"--input", "--out"} & set(each.opts), name
+            if "--data" in each.opts:
+                assert isinstance(each.type, click.Path) and not isinstance(each.type, Output), name
+
+
+def test_an_option_has_one_kind_of_value_everywhere() -> None:
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for _, command in commands():
+        for each in command.params:
+            for word in (word for word in each.opts if word.startswith("--")):
+                number = isinstance(each.type, click.FloatRange | click.types.FloatParamType)
+                kinds[word].add(each.metavar or "" if number else "")  # PERCENT, FACTOR: not one here, one there
+    assert {word: found for word, found in kinds.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "prog", "words", "message"),
+    [
+        (run.cli, "bmnet-run", ["no.bmodel", "--input", "x.npz"], "no.bmodel"),
+        (
+            evaluate.cli,
+            "bmnet-eval",
+            ["no.bmodel", "--data", "x.npz", "--labels", "l.npy", "--output", "y"],
+            "no.bmodel",
+        ),
+        (capi.cli, "bmnet-capi", ["build", "--out", "/proc/none", "--cc", "no-such-cc"], "no C compiler"),
+        (
+            calibrate.cli,
+            "bmnet-calibrate",
+            ["no.onnx", "--data", "x.npz", "-o", "t", "--calibration-method", "kl"],
+            "x.npz",
+        ),
+    ],
+)
+def test_spellings_of_before_are_taken(
+    command: click.Command, prog: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(command, prog, words) == 1
+    assert message in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_says_when_it_will_be_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, now = Terminal(), iter(range(0, 1000, 2))
+    monkeypatch.setattr("time.time", lambda: float(next(now)))
+    assert list(progress(range(5), "running", 5, stream)) == list(range(5))
+    assert "00:00:" in stream.getvalue() and "100%" in stream.getvalue()
