@@ -206,7 +206,9 @@ class Block:
     def walk(self) -> Iterator[Operation]:
         """All ops in order, those of inner regions after their owner."""
         for op in list(self.ops):
-            yield from op.walk()
+            yield op
+            for block in op.regions:
+                yield from block.walk()
 
 
 class Function:
