@@ -5,7 +5,7 @@ The values of every layer can be written as files, for looking at them with othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -36,6 +36,9 @@ from bmcompiler.target import Target, find_target
 Path_ = str | Path
 WANTED = 0.02
 """Error of the outputs that a suggestion aims at."""
+
+_TRIES = 3
+"""Suggestions that are tried at most, each for half the error of the one before."""
 
 
 @dataclass
@@ -125,6 +128,29 @@ def suggested(found: Study, wanted: float = WANTED) -> list[str]:
             chosen.append(name)
             left -= errors[name] ** 2
     return chosen
+
+
+def confirmed(
+    found: Study, trial: Callable[[list[str]], Study], wanted: float = WANTED
+) -> tuple[list[str], Study] | None:
+    """Suggested layers and what `trial` finds with them in float: the first within `wanted`, or the nearest to float.
+
+    How other layers compute is chosen anew beside them, so that more are tried where that takes back what they bring.
+    None where no table that was tried brings the outputs nearer to float than they are.
+    """
+    best: tuple[list[str], Study] | None = None
+    tried: list[list[str]] = [[]]
+    for times in range(_TRIES):
+        layers = suggested(found, wanted / 2**times)
+        if layers in tried:
+            continue
+        tried.append(layers)
+        after = trial(layers)
+        if after.error < (found if best is None else best[1]).error:
+            best = layers, after
+        if after.error <= wanted:
+            break
+    return best
 
 
 def takes_table(target: Target, options: Options) -> bool:

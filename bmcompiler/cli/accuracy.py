@@ -93,7 +93,7 @@ def cli(
                 stream.write(accuracy_page(found, printable(model.stem), request.target))
             click.echo(f"wrote {html}")
         if suggest is not None:
-            _suggest(found, model, weights, request, suggest, max_error / 100)
+            _suggest(found, model, weights, request, suggest, max_error / 100, samples)
     except BMError as error:
         raise error.located(file=model) from None
 
@@ -128,22 +128,31 @@ def _text(found: Study, top: int) -> str:
     return text + "\n" + format_table(("output", "error", "worst channel"), outputs) + decided
 
 
-def _suggest(found: Study, model: Path, weights: Path | None, options: object, path: Path, max_error: float) -> None:
-    """Write a table, and say what it brings."""
+def _suggest(
+    found: Study, model: Path, weights: Path | None, options: object, path: Path, max_error: float, samples: int
+) -> None:
+    """Write a table that brings the outputs nearer to float, and say how near; none where none does."""
     import tempfile
 
-    from bmcompiler.accuracy.study import study, suggested, with_table, write_suggestion
+    from bmcompiler.accuracy.study import confirmed, study, with_table, write_suggestion
     from bmcompiler.options import Options
 
     assert isinstance(options, Options), "the command has made them"
-    layers = suggested(found, max_error)
-    if not layers:
-        click.echo(f"nothing to suggest: the outputs are {found.error:.2%} from float")
-        return
     with tempfile.TemporaryDirectory() as folder:
-        trial = Path(folder) / "trial.modes"
-        write_suggestion(found, layers, trial)
-        after = study(model, weights, with_table(options, trial), samples=8, culprit_samples=0, progress=progress)
+
+        def trial(layers: list[str]) -> Study:
+            table = Path(folder) / "trial.modes"
+            write_suggestion(found, layers, table)
+            return study(
+                *(model, weights, with_table(options, table)), samples=samples, culprit_samples=0, progress=progress
+            )
+
+        best = confirmed(found, trial, max_error)
+    if best is None:
+        why = "" if found.error <= max_error else ", and no table that was tried brings them nearer"
+        click.echo(f"nothing to suggest: the outputs are {found.error:.2%} from float{why}")
+        return
+    layers, after = best
     write_suggestion(found, layers, path)
     click.echo(
         printable(

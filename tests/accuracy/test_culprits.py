@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bmcompiler.accuracy.pairs import paired
-from bmcompiler.accuracy.study import Study, study, suggested, with_table, write_suggestion
+from bmcompiler.accuracy.study import Study, confirmed, study, suggested, with_table, write_suggestion
 from bmcompiler.cli.accuracy import cli
 from bmcompiler.cli.common import run
 from bmcompiler.driver import load_network
@@ -119,6 +121,32 @@ def test_a_suggestion_brings_the_outputs_near_float(tmp_path: Path) -> None:
     after = study(NETS["resnet8"][0], None, with_table(options, modes), samples=2, culprit_samples=0)
     assert before.error > 0.1
     assert after.error < before.error / 4
+
+
+@pytest.mark.parametrize(
+    ("errors", "taken"),
+    [((0.01, 0.0), 0), ((0.3, 0.01), 1), ((0.3, 0.1, 0.2), 1), ((9.0, 9.0, 9.0), None)],
+    ids=["first", "more layers", "best", "none is nearer"],
+)
+def test_a_suggestion_that_brings_nothing_is_not_made(
+    tmp_path: Path, errors: tuple[float, ...], taken: int | None
+) -> None:
+    """Layers beside those in float are chosen anew, and what these bring may be lost there."""
+    table = tmp_path / "spoilt.table"
+    spoilt("resnet8", "bm1684", 1, CUT, table)
+    before, asked = studied("resnet8", "bm1684", table), list[list[str]]()
+    assert 0.1 < before.error < 9
+
+    def trial(layers: list[str]) -> Any:
+        asked.append(layers)
+        return SimpleNamespace(error=errors[len(asked) - 1])
+
+    found = confirmed(before, trial, 0.1)
+    assert sorted(asked, key=len) == asked
+    if taken is None:
+        assert found is None
+    else:
+        assert found is not None and found[0] == asked[taken] and found[1].error == errors[taken]
 
 
 def test_the_command_prints_ranks_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
