@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper, wraps
@@ -15,7 +16,7 @@ from bmcompiler.errors import UnknownOptionError, UsageError
 from bmcompiler.files.kinds import MODEL, TEXT
 from bmcompiler.files.overwriting import refuse_overwriting
 from bmcompiler.files.store import check_output
-from bmcompiler.files.torch_module import exported, is_torch_module
+from bmcompiler.files.torch_module import exported
 from bmcompiler.frontend import file_of
 from bmcompiler.ir import Module
 from bmcompiler.options import ModuleOptions, Network, Options, Path_
@@ -111,7 +112,7 @@ def compile(request: FileRequest) -> Result:
         OSError: `output` cannot be written.
     """
     _keep_inputs(request, request.output, file_of(request.model), request.weights)
-    if request.sample_inputs is not None or is_torch_module(request.model):
+    if request.sample_inputs is not None or _is_torch_module(request.model):
         request.model = _of_torch(request.model, request.sample_inputs)
     return _saved(driver.compile_network(request.model, request.weights, request), request.output)
 
@@ -129,6 +130,12 @@ def compile_module(request: ModuleRequest) -> Result:
     """
     _keep_inputs(request, request.output)
     return _saved(driver.compile_ir(request.module, request), request.output)
+
+
+def _is_torch_module(model: object) -> bool:
+    """Whether this is a `torch.nn.Module`; torch is not imported for that."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def _of_torch(module: object, sample_inputs: object) -> Network:

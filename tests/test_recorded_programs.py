@@ -98,7 +98,8 @@ def recorded(chip: str, model: bmcompiler.bmodel.BModel) -> Program | None:
     if analysis is None:
         return None
     timing = analysis.timing()
-    model.producer = model.producer.replace(bmcompiler.__version__, RECORDED_VERSION, 1)
+    if bmcompiler.__version__ in model.producer:
+        model.producer = model.producer.replace(bmcompiler.__version__, RECORDED_VERSION, 1)
     digest = sha256(b"".join(map(bytes, model.parts(file="")))).hexdigest()[:10]
     return Program(timing.cycles, sum(engine.commands for engine in timing.engines), digest)
 

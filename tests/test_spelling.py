@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[1]
 OTHERS = {
     "bmcompiler/capi/build.py": "an option of Python's own build",
     "bmcompiler/conformance/onnx_suite.py": "a command of its own",
+    "bmcompiler/doctor/installation.py": "an option of pip",
     "bmcompiler/proof/bundle.py": "commands to type, in a file",
+    "bmcompiler/report/graph.py": "a style sheet",
     "bmcompiler/report/groups.py": "a style sheet",
     "bmcompiler/report/summary.py": "what the command has, by default",
     "bmcompiler/spelling.py": "where they are said",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bmcompiler.doctor import Finding, facts
 from bmcompiler.doctor.board import Board
 from bmcompiler.doctor.facts import LIBRARY, MEMORY, OTHER_BRANCHES, RUNTIMES, SAME_CHIP, Runtime
+from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
     from bmcompiler.bmodel import BModel
@@ -35,9 +36,9 @@ def _chip(chip: str, board: Board) -> Finding:
         return Finding("chip", "unknown", f"{chip}; the board's is not said", facts.CHIP_CHECK)
     found = board.chip.upper()
     fits = SAME_CHIP.get(chip, chip) == SAME_CHIP.get(found, found)
-    text = (
-        f"{chip}, as the board's" if fits else f"{chip}, the board's is {found}: compile with --target {found.lower()}"
-    )
+    text = f"{chip}, as the board's"
+    if not fits:
+        text = f"{chip}, the board's is {found}: compile with {spelled('target', found.lower())}"
     return Finding("chip", "ok" if fits else "wrong", text, facts.CHIP_CHECK)
 
 

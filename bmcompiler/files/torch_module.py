@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,6 @@ from bmcompiler.errors import UnsupportedError, UsageError
 
 if TYPE_CHECKING:
     import onnx
-
-
-def is_torch_module(model: object) -> bool:
-    """Whether this is a `torch.nn.Module`; torch is not imported for that."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def exported(module: Any, sample_inputs: object) -> onnx.ModelProto:

@@ -14,6 +14,8 @@ ALLOWED = {
     "bmcompiler/evaluation/decisions.py": "what outputs end in and are moved by, which tells what they decide",
     "passes/simplify/formulas.py": "arithmetic that is read back as formulas, a case per op",
     "passes/simplify/fold_batch_norm.py": "the four ops that become factor and offset, each in its way",
+    "bmcompiler/sizes/flow.py": "how a size that is filled up goes through an op, a case per kind",
+    "bmcompiler/sizes/fills.py": "what ops make of the numbers that are filled in, a case per op",
     "bmcompiler/inputs/advice.py": "what is cheap to run on samples before a batch norm, a matter of judgement",
 }
 

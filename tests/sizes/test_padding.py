@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nets import Build, Graph, model
+from size_nets import Build, Graph, model
 
 from bmcompiler.driver import load_network
 from bmcompiler.interpreter import run_module

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nets import model
+from size_nets import model
 
 import bmcompiler
 from bmcompiler.bmodel import loads
