@@ -85,8 +85,9 @@ release: $(VENV)/installed-dev
 	$(EDITABLE) ".[docs]"
 	$(BIN)/python tools/release.py $(if $(NO_TAG),--no-tag)
 
-wheel-check:
-	$(PYTHON) tools/check_wheel.py
+# the wheel alone in a new environment; the blocks of README and docs and the notebook run there, in empty folders
+wheel-check: $(VENV)/installed-dev models
+	$(BIN)/python tools/check_wheel.py
 
 $(VENV)/python:
 	$(PYTHON) -m venv $(VENV)

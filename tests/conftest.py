@@ -22,6 +22,9 @@ settings.load_profile("loaded machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing with them")
+    parser.addoption(
+        "--python", type=Path, help="of a user's environment: only the pages and the notebook run, and they run in it"
+    )
 
 
 def pytest_collection_finish() -> None:
@@ -30,8 +33,10 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A sweep is slow, too."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A sweep is slow, too; with --python only what runs there is asked."""
+    if config.getoption("--python"):
+        items[:] = [item for item in items if "users_python" in item.fixturenames]
     for item in items:
         if item.get_closest_marker("sweep"):
             item.add_marker("slow")
@@ -44,6 +49,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture
+def users_python(request: pytest.FixtureRequest) -> Path | None:
+    """Python of the environment that --python names."""
+    return request.config.getoption("--python")
 
 
 @pytest.fixture

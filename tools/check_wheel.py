@@ -1,6 +1,9 @@
-"""Build the wheel, install it alone into a new environment, and use it there: help, then the LeNet demo, then images.
+"""Build the wheel, install it alone into a new environment, and use it there: help, demo, images, all pages.
 
-python tools/check_wheel.py
+    python tools/check_wheel.py
+
+Blocks of pages and the notebook run in empty folders; which and with what files: tests/pages.py. The Python that runs
+this program has the tests' packages (`make wheel-check`); the environment has what a user has.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 IMAGES = ("install", ".[images]")
 """What the README tells people to say in the checkout."""
+PAGES = ("tests/test_pages_run.py", "tests/test_notebook.py")
 LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "site", "*.egg-info", "third_party", "__pycache__")
 
 
@@ -50,6 +54,8 @@ def main() -> None:
         assert f'pip {IMAGES[0]} "{IMAGES[1]}"' in (ROOT / "README.md").read_text(encoding="utf-8")
         run(python, "-m", "pip", "-q", *IMAGES, folder=checkout)
         run(python, "-c", "import bmcompiler.inputs.decode, PIL.Image")
+        run(python, "-m", "pip", "install", "-q", "ipykernel")  # what Jupyter runs the notebook with
+        run(sys.executable, "-m", "pytest", "-q", "-rs", "--python", python, *PAGES, folder=ROOT)
         print(f"{wheel.name}: works in a clean environment")
 
 
