@@ -6,10 +6,16 @@ exit with status 1, or 2 for a `UsageError` (`bmcompiler.cli.common`); library u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from bmcompiler.text import some_names
 
 if TYPE_CHECKING:
     from bmcompiler.proof.locate import Part
+
+_LINES = 12
+"""Of a network that is refused for many reasons, how many are told."""
 
 
 class BMError(Exception):
@@ -65,7 +71,37 @@ class FileFormatError(BMError):
 
 
 class UnsupportedError(BMError):
-    """Well-formed input that this tool (or the chosen target) cannot handle."""
+    """Well-formed input that this tool (or the chosen target) cannot handle.
+
+    Attributes:
+        refusals: of a network with several layers that are refused the error of each, in order; else empty. The
+            message has a line for each reason.
+    """
+
+    refusals: Sequence[UnsupportedError] = ()
+
+    @staticmethod
+    def of_all(refusals: Sequence[UnsupportedError]) -> UnsupportedError:
+        """The error itself where there is one, else one that lists them."""
+        if len(refusals) == 1:
+            return refusals[0]
+        error = UnsupportedError(f"{len(refusals)} layers are not supported")
+        error.refusals = tuple(refusals)
+        return error
+
+    def __str__(self) -> str:
+        if not self.refusals:
+            return super().__str__()
+        groups: dict[tuple[str | None, str, str | None], list[str]] = {}
+        for each in self.refusals:
+            groups.setdefault((each.kind, each.reason, each.remedy), []).append(each.layer or "")
+        lines = [f"{BMError(self.reason, file=self.file)}:"]
+        for (kind, reason, remedy), layers in list(groups.items())[:_LINES]:
+            count = f"{len(layers)} layers" if len(layers) > 1 else "layer"
+            lines.append(f"  {count} {some_names(layers)} ({kind}): {BMError(reason, remedy=remedy)}")
+        more = sum(map(len, list(groups.values())[_LINES:]))
+        lines += [f"  and {more} more"] if more else []
+        return "\n".join(lines + ([f"Remedy: {self.remedy}"] if self.remedy else []))
 
 
 class ShapeError(BMError):

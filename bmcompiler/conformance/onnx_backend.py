@@ -77,7 +77,8 @@ class Prepared(BackendRep):
                 return self._run(arrays, constant)
             except UnsupportedError as error:
                 last = error
-        raise NotSupportedError(last.reason, layer=last.layer, kind=last.kind, remedy=last.remedy) from last
+        first = last.refusals[0] if last.refusals else last
+        raise NotSupportedError(first.reason, layer=first.layer, kind=first.kind, remedy=first.remedy) from last
 
     def _run(self, arrays: Sequence[np.ndarray], constant: tuple[bool, ...]) -> tuple[np.ndarray, ...]:
         feeds = {name: array for name, array, fixed in zip(self.names, arrays, constant) if not fixed}

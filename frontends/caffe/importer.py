@@ -32,30 +32,6 @@ from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.builder import Builder
 from bmcompiler.plugins.registry import failure_note
 from bmcompiler.spelling import spelled
-from bmcompiler.text import some_names
-
-
-def refuse_unknown(graph: Graph, needed: Sequence[int], outputs: Sequence[Ref]) -> None:
-    """Raise UnsupportedError that names every layer of an unknown type, when several layers of the net have one.
-
-    A single one is left to the importer, which knows its reason.
-
-    Args:
-        graph: the net.
-        needed: indices of the nodes that its outputs depend on.
-        outputs: those outputs.
-    """
-    unknown = [index for index in needed if _is_unknown(graph.nodes[index].layer.type)]
-    if len(unknown) < 2:
-        return
-    layers: dict[str, list[str]] = {}
-    for index in unknown:
-        layer = graph.nodes[index].layer
-        layers.setdefault(layer.type, []).append(layer.name)
-    listed = "; ".join(f"{_described(kind)} in {some_names(names)}" for kind, names in layers.items())
-    what = "this layer type is" if len(layers) == 1 else f"{len(layers)} layer types are"
-    error = UnsupportedError(f"{what} not supported: {listed}", file=graph.path)
-    raise with_remedy(error, graph, unknown, outputs)
 
 
 def with_remedy(error: BMError, graph: Graph, refused: Sequence[int], outputs: Sequence[Ref]) -> BMError:
@@ -69,11 +45,6 @@ def with_remedy(error: BMError, graph: Graph, refused: Sequence[int], outputs: S
 
 def _is_unknown(kind: str) -> bool:
     return kind not in INPUT_TYPES and (kind in REFUSED or find_converter(kind) is None)
-
-
-def _described(kind: str) -> str:
-    near = [] if kind in REFUSED else nearest_types(kind)
-    return f"{kind} (nearest supported: {', '.join(near)})" if near else kind
 
 
 _STRUCTURE = "give the .prototxt of the net beside it (a .caffemodel alone holds the net as it was trained)"
@@ -124,7 +95,6 @@ def _imported(
     graph = build_graph(source.net, source.notes, path)
     chosen = graph.find_outputs(list(outputs) if outputs is not None else None)
     needed = graph.needed(chosen.values())
-    refuse_unknown(graph, needed, list(chosen.values()))
     read = {ref for i in needed for ref in graph.nodes[i].bottoms if isinstance(ref, Ref)} | set(chosen.values())
     inputs = input_shapes(graph, read, shapes)
     weights = read_weights(weights_path) if weights_path is not None else {}
@@ -147,13 +117,12 @@ class _Importer:
     def run(self, outputs: dict[str, Ref], name: str) -> Module:
         self._check_unique_names()
         b = Builder.new(name)
-        for index in self.needed:
-            node = self.graph.nodes[index]
-            with b.at(node.layer.name):
-                try:
-                    self._node(b, index, node)
-                except BMError as error:
-                    raise self._explained(locate(error, self.graph.path, node.layer), index, outputs) from None
+        refusals = self._add_nodes(b)
+        if refusals:
+            error: BMError = UnsupportedError.of_all(list(refusals.values()))
+            if error.remedy is None:
+                error = with_remedy(error, self.graph, list(refusals), list(outputs.values()))
+            raise error.located(file=self.graph.path)
         self._name_tensors(b.function.input_names)
         module = b.outputs([self.values[ref] for ref in outputs.values()], list(outputs))
         erase_dead(module.main)
@@ -161,6 +130,33 @@ class _Importer:
         for key in set(module.weights) - used:
             del module.weights[key]
         return module
+
+    def _add_nodes(self, b: Builder) -> dict[int, UnsupportedError]:
+        """Import the nodes; those that are refused, with the reason. Other errors end it at once.
+
+        Behind a refused layer those are looked at that read what it changes in place, and those of unknown types.
+        """
+        refusals: dict[int, UnsupportedError] = {}
+        for index in self.needed:
+            node = self.graph.nodes[index]
+            read = [ref for ref in node.bottoms if isinstance(ref, Ref)]
+            if not self.values.keys() >= set(read) and not _is_unknown(node.layer.type):
+                continue
+            try:
+                with b.at(node.layer.name):
+                    self._node(b, index, node)
+            except UnsupportedError as error:
+                refusals[index] = error
+                locate(error, self.graph.path, node.layer)
+                before = dict(zip(node.layer.bottom, read))
+                for i, top in enumerate(node.layer.top):
+                    if before.get(top) in self.values:
+                        self.values[Ref(index, i)] = self.values[before[top]]
+            except BMError as error:
+                if not refusals:
+                    raise locate(error, self.graph.path, node.layer) from None
+                break  # it may be that a refused layer's results differ from what stands in for them
+        return refusals
 
     def _node(self, b: Builder, index: int, node: Node) -> None:
         refs = [Ref(index, i) for i in range(len(node.layer.top))]
@@ -175,7 +171,7 @@ class _Importer:
             hint = f"; the nearest supported types: {', '.join(near)}" if near else ""
             raise UnsupportedError(f"layers of type '{node.layer.type}' are not supported{hint}")
         self._report_unread(node, convert)
-        inputs = [self.values[ref] for ref in node.bottoms if isinstance(ref, Ref)]
+        inputs = [self.values[ref] for ref in node.bottoms if ref in self.values]
         blobs = self.weights.get(node.layer.name)
         made = run_converter(
             convert, Layer(node.layer, inputs, blobs, b, extra=node.extra, weights_file=self.weights_path)
@@ -187,12 +183,6 @@ class _Importer:
             if not 0 < prod(value.shape) <= MAX_ELEMENTS:
                 raise ShapeError(f"result of shape {list(value.shape)} is empty or larger than {MAX_ELEMENTS} elements")
         self.values.update(zip(refs, values))
-
-    def _explained(self, error: BMError, index: int, outputs: dict[str, Ref]) -> BMError:
-        """Every unsupported layer comes with a way on."""
-        if isinstance(error, UnsupportedError) and error.remedy is None:
-            return with_remedy(error, self.graph, [index], list(outputs.values()))
-        return error
 
     def _report_unread(self, node: Node, convert: Converter) -> None:
         """Settings unknown to the schema; a plugin's converter may read them itself."""

@@ -83,7 +83,7 @@ def _body_of_schema(
         version = _nearest(schema.function_opset_versions, opset)
         data = schema.get_function_with_opset_version(version)
     elif schema.has_context_dependent_function:
-        types = [onnx_type(_type(tensor)).SerializeToString() for tensor in tensors]
+        types = [onnx_type(tensor_type(tensor)).SerializeToString() for tensor in tensors]
         version = _nearest(schema.context_dependent_function_opset_versions, opset)
         data = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
     else:
@@ -97,7 +97,8 @@ def _nearest(versions: Sequence[int], opset: int) -> int:
     return max((v for v in versions if v <= opset), default=min(versions))
 
 
-def _type(tensor: Tensor | None) -> TensorType | None:
+def tensor_type(tensor: Tensor | None) -> TensorType | None:
+    """The type of a value or constant; None of an absent one."""
     return tensor.type if isinstance(tensor, Value) else None if tensor is None else type_of_array(tensor)
 
 

@@ -21,9 +21,9 @@ from bmcompiler.frontends.onnx.large_tensors import Span
 from bmcompiler.frontends.onnx.model_file import check_model, parse_model, read_model
 from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.padded import padding_notes
+from bmcompiler.frontends.onnx.refusals import CUSTOM_GROUP, is_unknown, no_converter, result_types, ways_on
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter, run_converter
 from bmcompiler.frontends.onnx.tensors import check_extent, to_array
-from bmcompiler.frontends.onnx.unknown_ops import CUSTOM_GROUP, refuse_unknown
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
@@ -70,8 +70,9 @@ def _located(
     try:
         return _Importer(proto, path, name, spans or {}).run(shapes, outputs)
     except BMError as error:
-        error.reason, error.remedy = _one_line(error.reason), _one_line(error.remedy or "") or None
-        error.layer, error.kind = _one_line(error.layer or "") or None, _one_line(error.kind or "") or None
+        for each in (error, *(error.refusals if isinstance(error, UnsupportedError) else ())):
+            each.reason, each.remedy = _one_line(each.reason), _one_line(each.remedy or "") or None
+            each.layer, each.kind = _one_line(each.layer or "") or None, _one_line(each.kind or "") or None
         raise error.located(file=path) from error.__cause__
 
 
@@ -96,6 +97,12 @@ class _Importer:
         self.names = sorted({name for node in self.graph.node for name in node.output})
         self.unmade: dict[str, str] = {}
         self.notes: list[str] = []
+        self.refusals: dict[str, UnsupportedError] = {}
+        self.lost: set[str] = set()
+        """Results of refused nodes whose types nobody knows, and all that depends on them."""
+        self.stated: dict[str, onnx.TypeProto] = {}
+        self.plugin_remedy: str | None = None
+        """What to do about an op without converter that is all that is refused."""
 
     def run(self, shapes: Shapes, wanted: Sequence[str] | None) -> Module:
         made = producers(self.graph)
@@ -104,11 +111,30 @@ class _Importer:
         outputs = output_tensors(self.graph, wanted, known)
         order = ordered_nodes(self.graph, made, outputs)
         read = {name for index in order for name in reads(self.graph.node[index])} | set(outputs)
-        refuse_unknown(self.graph, order, outputs, self.initializers, self.opsets, self.functions)
         self._add_inputs(infos, shapes, read)
-        for index in order:
-            self._add_node(self.graph.node[index])
+        if not shapes:
+            self.stated = {info.name: info.type for info in (*self.graph.value_info, *self.graph.output)}
+        self._add_nodes([self.graph.node[index] for index in order], outputs)
         return self._finish(outputs)
+
+    def _add_nodes(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str]) -> None:
+        """Import the graph's nodes. Raises UnsupportedError for all that are refused; other errors end it at once."""
+        refused = []
+        for node in nodes:
+            before = len(self.refusals)
+            try:
+                self._add_node(node)
+            except BMError:
+                if not self.refusals:
+                    raise
+                break  # it may be that the refused nodes' results differ from what stands in for them
+            if len(self.refusals) > before:
+                refused.append(node)
+        if self.refusals:
+            error = UnsupportedError.of_all(list(self.refusals.values()))
+            ways = ways_on(nodes, refused, outputs, self.initializers) if error.refusals else self.plugin_remedy
+            error.remedy = error.remedy or ways
+            raise error
 
     # -- inputs and outputs -------------------------------------------------------------
     def _add_inputs(self, infos: Sequence[onnx.ValueInfoProto], shapes: Shapes, read: set[str]) -> None:
@@ -153,6 +179,27 @@ class _Importer:
 
     # -- nodes --------------------------------------------------------------------------
     def _add_node(self, proto: onnx.NodeProto) -> None:
+        """Import a node, or note that it is refused. What depends on a lost result is left out."""
+        if self.lost.intersection(reads(proto) if self.lost else ()):
+            self.lost.update(proto.output)
+            if not is_unknown(proto, self.opsets, self.functions):
+                return
+        try:
+            self._import_node(proto)
+        except UnsupportedError as error:
+            self.refusals.setdefault(str(error), error)
+            self._stand_in(proto)
+
+    def _stand_in(self, proto: onnx.NodeProto) -> None:
+        """Give a refused node's results values of their types, so that the nodes behind it are looked at, too."""
+        opset = self.opsets.get(domain_of(proto), 1)
+        operands = [value for name in proto.input if isinstance(value := self.tensors.get(name), Value)]
+        types = result_types(proto, opset, self.tensors, self.stated) if operands else {}
+        for name, type in types.items():
+            self.tensors[name] = self.builder.append(Operation("refused", operands, [type])).result
+        self.lost.update(name for name in proto.output if name not in types)
+
+    def _import_node(self, proto: onnx.NodeProto) -> None:
         label = self.callers[0] if self.callers else node_name(proto)
         domain = domain_of(proto)
         opset = self.opsets.get(domain, 1)
@@ -163,16 +210,19 @@ class _Importer:
             error.layer, error.kind = label, f"{proto.op_type}, opset {opset}"
             raise
         if bodies is not None:
-            self._expand(proto, label, bodies)
+            self.callers.append(label)
+            try:
+                self._expand(proto, label, bodies)
+            finally:
+                self.callers.pop()
 
     def _expand(self, proto: onnx.NodeProto, label: str, bodies: Iterator[Body]) -> None:
         """Import what a node stands for. Raises FileFormatError when it stands for itself."""
-        if len(self.callers) >= _MAX_DEPTH:
+        if len(self.callers) > _MAX_DEPTH:
             raise FileFormatError(
                 f"calls more than {_MAX_DEPTH} functions in one another", layer=label, kind=proto.op_type
             )
         before = self.opsets
-        self.callers.append(label)
         for body in self._labelled(bodies, label, proto.op_type):
             self.expanded += len(body.nodes)
             if self.expanded > _MAX_EXPANDED:
@@ -183,7 +233,9 @@ class _Importer:
             for node in body.nodes:
                 self._add_node(node)
             self.opsets = before
-        self.callers.pop()
+            if self.lost.intersection(name for node in body.nodes for name in node.output):
+                self.lost.update(name for name in proto.output if name not in self.tensors)
+                break
 
     def _labelled(self, bodies: Iterator[Body], label: str, kind: str) -> Iterator[Body]:
         """The bodies; what is wrong with the node itself is found while they are made."""
@@ -210,6 +262,8 @@ class _Importer:
         names = list(proto.input)
         while names and not names[-1]:
             names.pop()
+        if not self.lost.isdisjoint(names):
+            raise no_converter(proto, opset)
         tensors = [self._tensor(name, f"input {i}") if name else None for i, name in enumerate(names)]
         node = Node(proto, label, opset, tensors, materialize=self._value, folder=self.folder)
         constant = not any(isinstance(tensor, Value) for tensor in tensors)
@@ -242,12 +296,9 @@ class _Importer:
                 "this op is only supported where all its inputs are constants",
                 remedy=f"give fixed {spelled('shapes')}, {cut}install a plugin (entry point group {CUSTOM_GROUP})",
             )
-        what = f"{domain}.{node.type}" if domain else node.type
-        return UnsupportedError(
-            f"op type {what} (opset {node.opset}) has no converter",
-            remedy=f"{cut}install a plugin that registers one in the entry point group {CUSTOM_GROUP}"
-            + failure_note(CUSTOM_GROUP),
-        )
+        plugin = f"install a plugin that registers one in the entry point group {CUSTOM_GROUP}"
+        self.plugin_remedy = self.plugin_remedy or cut + plugin + failure_note(CUSTOM_GROUP)
+        return no_converter(node.proto, node.opset)
 
     def _build(self, converter: Converter, node: Node, constant: bool) -> list[Tensor]:
         """Run a converter. On constant inputs its ops are evaluated at once where the results are small enough."""
