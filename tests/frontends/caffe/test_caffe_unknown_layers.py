@@ -11,6 +11,7 @@ from caffe_nets import header, layer, load, save
 
 import bmcompiler
 from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.frontends.caffe.layer import Layer, Results, local_converters
 
 RELUS = header((1, 4)) + layer("ReLU", name="first", top="a") + layer("ReLU", name="second", bottom="a", top="b")
 BRANCHES = (
@@ -97,6 +98,15 @@ def test_refused_and_unknown_layers_are_listed_at_once_but_not_what_reads_them(t
     ]
     assert len(lines) == 3 and lines[2].startswith("  layer 'odd' (Pythn): layers of type 'Pythn' are not supported")
     assert last.startswith('Remedy: pass outputs=["a"] to end the net before them')
+
+
+def test_what_a_plugins_converter_refuses_is_listed_too(tmp_path: Path) -> None:
+    def refuse(own: Layer) -> Results:
+        raise own.unsupported("takes maps of one channel")
+
+    with local_converters({"Odd": refuse}):
+        message = refused(tmp_path, RELUS + layer("Odd", name="one", bottom="b", top="b") + layer("Pythn", bottom="b"))
+    assert "  layer 'one' (Odd): takes maps of one channel\n  layer 'l' (Pythn): layers of type" in message
 
 
 def test_a_broken_layer_ends_the_import_at_once(tmp_path: Path) -> None:
