@@ -1,7 +1,7 @@
 """bmcompiler: compiler, runtime and simulators for neural accelerators without an open toolchain.
 
     import bmcompiler
-    bmcompiler.compile("net.onnx", data="calib.npz", output="net.bmodel")   # target=... chooses the chip
+    bmcompiler.compile("net.onnx", target=CHIP, data="calib.npz", output="net.bmodel")
     bmcompiler.runtime.Session("net.bmodel").run({"x": images})
 
 Everything is imported on first use, so that `import bmcompiler` is quick.

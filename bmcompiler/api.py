@@ -6,12 +6,14 @@ import difflib
 import inspect
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import update_wrapper, wraps
 from typing import ParamSpec, TypeVar
 
 from bmcompiler import driver
+from bmcompiler.defaults import TARGET
 from bmcompiler.errors import UnknownOptionError, UsageError
 from bmcompiler.files.kinds import MODEL, TEXT
 from bmcompiler.files.overwriting import refuse_overwriting
@@ -20,6 +22,7 @@ from bmcompiler.files.torch_module import exported
 from bmcompiler.frontend import file_of
 from bmcompiler.ir import Module
 from bmcompiler.options import ModuleOptions, Network, Options, Path_
+from bmcompiler.plugins.registry import entry_points
 from bmcompiler.result import Result
 from bmcompiler.spelling import flag
 from bmcompiler.told import Told, arguments, told
@@ -87,6 +90,10 @@ def _called_as(request: Callable[P, Request]) -> Callable[[Callable[[Request], R
     def decorate(function: Callable[[Request], Result]) -> Callable[P, Result]:
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
             signature.bind(*args, **kwargs)
+            if "target" not in kwargs:
+                chips = ", ".join(entry_points("bmcompiler.targets"))
+                text = f"{function.__name__}() compiles for {TARGET}, as no target is given; version 0.4 will need one"
+                warnings.warn(f"{text} of {chips}", FutureWarning, stacklevel=3)
             return function(request(*args, **kwargs))
 
         update_wrapper(call, function)

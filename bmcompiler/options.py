@@ -182,7 +182,9 @@ def _check_numbers(what: str, numbers: Numbers | None) -> None:
 class ModuleOptions:
     """What the compilation of a module can be told."""
 
-    target: str = told(defaults.TARGET, "Chip to compile for.", metavar="CHIP")
+    target: str = told(
+        defaults.TARGET, "Chip to compile for.", python="To be given; without it a warning says so.", metavar="CHIP"
+    )
     quantize: str | None = told(None, "Precision, as far as the chip has it.", choices=defaults.PRECISIONS, unset=_FREE)
     data: Path_ | Mapping[str, np.ndarray] | np.ndarray | None = told(
         None,

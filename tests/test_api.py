@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from importlib.metadata import version
@@ -79,9 +80,18 @@ def test_numbers_are_in_their_range(name: str, number: object) -> None:
 
 def test_values_that_no_chip_takes_are_refused() -> None:
     with pytest.raises(UsageError, match=r"^opt must be 0, 1 or 2, got 7"):
-        bmcompiler.compile_module(network(), opt=7)  # type: ignore[arg-type]
+        bmcompiler.compile_module(network(), target="bm1684", opt=7)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^method must be kl, max, percentile or mse, got 'best'"):
-        bmcompiler.compile_module(network(), method="best")  # type: ignore[arg-type]
+        bmcompiler.compile_module(network(), target="bm1684", method="best")  # type: ignore[arg-type]
+
+
+def test_a_chip_is_to_be_named() -> None:
+    with pytest.warns(FutureWarning, match=r"compile_module\(\) compiles for bm1880, .* one of .*bm1684x, ") as found:
+        assert bmcompiler.compile_module(network(), opt=0, data={"x": SAMPLES}).model.target == "bm1880"
+    assert [each.filename for each in found] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bmcompiler.compile_module(network(), target="bm1684x")
 
 
 def test_remedies_name_arguments() -> None:

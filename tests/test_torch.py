@@ -16,13 +16,13 @@ from bmcompiler.errors import UnsupportedError, UsageError
 def test_without_torch_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(UnsupportedError, match=r"no torch. Remedy: pip install 'bmcompiler\[torch\]'"):
-        bmcompiler.compile("net.onnx", sample_inputs=np.zeros((1, 3, 8, 8)))
+        bmcompiler.compile("net.onnx", target="bm1684", sample_inputs=np.zeros((1, 3, 8, 8)))
 
 
 def test_other_networks_do_not_import_it() -> None:
     program = (
         "import sys, bmcompiler, bmcompiler.errors\n"
-        "try: bmcompiler.compile('missing.onnx')\n"
+        "try: bmcompiler.compile('missing.onnx', target='bm1684')\n"
         "except bmcompiler.errors.BMError: pass\n"
         "print('torch' in sys.modules)"
     )
@@ -69,9 +69,9 @@ def test_inputs_by_name_and_in_order(torch: Any) -> None:
 
 def test_what_is_no_module_or_has_no_shapes(torch: Any) -> None:
     with pytest.raises(UsageError, match="give sample_inputs"):
-        bmcompiler.compile(torch.nn.ReLU())
+        bmcompiler.compile(torch.nn.ReLU(), target="bm1684")
     with pytest.raises(UsageError, match=r"for a torch.nn.Module, got str"):
-        bmcompiler.compile("net.onnx", sample_inputs=torch.zeros(1, 3))
+        bmcompiler.compile("net.onnx", target="bm1684", sample_inputs=torch.zeros(1, 3))
 
 
 def test_a_module_that_torch_does_not_export_says_why(torch: Any) -> None:
