@@ -77,6 +77,23 @@ def test_stages_share_a_history_and_both_ways_agree() -> None:
     assert found[0] == found[1] and len({token for token, _ in found[0][0]}) > 5
 
 
+@pytest.mark.parametrize("name", BUNDLES)
+def test_tokens_one_by_one_are_a_prompt_with_them(name: str) -> None:
+    """Masks, positions and rows of the caches as bm1684x-llm.md 3 says, in all stages; else values are far apart."""
+    tokens = [(7 * place) % 300 + 1 for place in range(40)]
+    whole, parts = (example().Bundle(Session(model(name).static_part())) for _ in range(2))
+    wanted, found = whole.prefill(tokens), parts.prefill(tokens[:5])
+    for token in tokens[5:]:
+        found = parts.decode(token)
+    pairs = [(wanted, found)]
+    for both in zip(whole.histories, parts.histories):
+        pairs += [(expected[0, :40], given[0, :40]) for expected, given in zip(*both)]
+    for expected, given in pairs:
+        dtype = numpy_dtype("bf16") if expected.dtype == np.uint16 else expected.dtype
+        a, b = expected.view(dtype).astype("f4"), given.view(dtype).astype("f4")
+        assert abs(a - b).max() < 0.02 * abs(a).max()
+
+
 def test_static_parts_before_a_dynamic_search_give_its_answer() -> None:
     head = Session(model(LLAMA).static_part(), net="lm_head")
     for case in "ab":
