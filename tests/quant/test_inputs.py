@@ -344,65 +344,12 @@ def test_formats_that_run_programs_are_not_opened(tmp_path: Path) -> None:
         read(ImageOptions(tmp_path))
 
 
-# -- calibration and its advice --------------------------------------------------------------------------------------
-def batch_norm_net(data: np.ndarray, channels: int = 3) -> Module:
-    """conv, then the batch norm that training on `data` would have left, relu."""
-    b = Builder.new("net")
-    x = b.input("data", TensorType((1, channels, 8, 10)))
-    weight = RANDOM.normal(size=(4, channels, 1, 1)).astype(np.float32)
-    y = np.einsum("oi,nihw->nohw", weight[:, :, 0, 0], data)
-    mean, variance = (getattr(y, name)(axis=(0, 2, 3)).astype(np.float32) for name in ("mean", "var"))
-    ones = np.ones(4, np.float32)
-    norm = b.batch_norm(b.conv(x, b.weight(weight)), *(b.weight(each) for each in (ones, ones, mean, variance)))
-    return b.outputs([b.relu(norm)], ["out"])
-
-
-def warnings_of(module: Module, data: np.ndarray) -> list[str]:
-    return [note for note in data_notes(module, {"data": data}) if note.startswith(WARNING)]
-
-
-PHOTOS = RANDOM.normal(100, 50, (32, 3, 8, 10)).astype(np.float32)
-
-
-def test_good_data_draw_no_warning() -> None:
-    assert warnings_of(batch_norm_net(PHOTOS), PHOTOS[:16]) == []
-    assert warnings_of(batch_norm_net(PHOTOS), PHOTOS * 2) == []
-
-
-@pytest.mark.parametrize(("factor", "words"), [(1 / 255, "closer together"), (255, "further from the mean")])
-def test_a_wrong_range_is_told_by_the_first_batch_norm(factor: float, words: str) -> None:
-    (warning,) = warnings_of(batch_norm_net(PHOTOS), PHOTOS * np.float32(factor))
-    assert words in warning and "batch_norm" in warning and "mean and scale" in warning
-
-
-def test_a_batch_norm_of_the_input_itself_tells_too() -> None:
-    b = Builder.new("net")
-    x = b.input("data", TensorType((2, 3, 8, 10)))
-    parameters = (np.ones(3), np.zeros(3), np.full(3, 100), np.full(3, 2500))
-    norm = b.batch_norm(x, *(b.weight(each.astype(np.float32)) for each in parameters))
-    module = b.outputs([b.relu(norm)], ["out"])
-    assert warnings_of(module, PHOTOS) == []
-    assert "times further from the mean" in warnings_of(module, (PHOTOS - 100) * 255 + 100)[0]
-
-
-def test_few_copied_and_gray_samples_are_told() -> None:
-    module = batch_norm_net(PHOTOS)
-    assert "3 calibration samples" in warnings_of(module, PHOTOS[:3])[0]
-    assert "31 of 32" in warnings_of(module, np.repeat(PHOTOS[:1], 32, axis=0))[0]
-    gray = np.repeat(PHOTOS[:, :1], 3, axis=1) * np.array([1, 1.1, 1.2], np.float32).reshape(3, 1, 1) - 7
-    assert any("gray" in warning for warning in warnings_of(module, gray))
-
-
-def test_notes_say_source_and_layout(tmp_path: Path) -> None:
-    np.save(tmp_path / "c.npy", PHOTOS)
-    notes = data_notes(batch_norm_net(PHOTOS), open_inputs(tmp_path / "c.npy"))
-    assert notes == [f"calibrated on 32 samples from {tmp_path / 'c.npy'}; input 'data' is NCHW"]
-
-
 def test_images_calibrate_like_the_same_values_in_an_array(tmp_path: Path) -> None:
     pixels = save_images(tmp_path, 37)
     values = (pixels.transpose(0, 3, 1, 2).astype(np.float32) - np.float32(100)) * np.float32(0.02)
-    module = batch_norm_net(values)
+    b = Builder.new("net")
+    weight = RANDOM.normal(size=(4, 3, 1, 1)).astype(np.float32)
+    module = b.outputs([b.relu(b.conv(b.input("data", TensorType((1, 3, 8, 10))), b.weight(weight)))], ["out"])
     by_images = calibrate(module, module.main, open_inputs(ImageOptions(tmp_path, mean=100, scale=0.02)), Settings())
     by_array = calibrate(module, module.main, InputData({"data": values}), Settings())
     assert list(by_images.values()) == list(by_array.values())
