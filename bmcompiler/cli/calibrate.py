@@ -87,6 +87,7 @@ def cli(
     save_table(ctx.table, output)
     click.echo(f"{output}: {len(ctx.table.thresholds)} thresholds, method {method}")
     click.echo(printable("\n".join(note for note in notes if not note.startswith(WARNING))))
+    click.echo("none of them is held back: with this table an error on them is one on samples of calibration")
 
 
 main = command_line(cli, "bmnet-calibrate")
