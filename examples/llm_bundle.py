@@ -23,6 +23,11 @@ MASKED = np.float32(-10000)  # hides a position; 0 shows it
 Array = NDArray[Any]
 
 
+def best(logits: Array) -> int:
+    """The token with the highest score, of equal ones the first; NaN is no score."""
+    return int(np.where(np.isnan(logits), -np.inf, logits).argmax())
+
+
 class Bundle:
     """A bundle and what it has in its caches: `position` tokens."""
 
@@ -77,10 +82,10 @@ class Bundle:
         return found[0]
 
     def greedy(self, prompt: Sequence[int], count: int) -> Iterator[tuple[int, Array]]:
-        """`count` tokens, each the most likely one (of equal ones the first), with the hidden state it comes from."""
+        """`count` tokens, each the `best` one, with the hidden state it comes from."""
         hidden = self.prefill(prompt)
         for step in range(count):
-            token = int(self.logits(hidden).argmax())
+            token = best(self.logits(hidden))
             yield token, hidden
             if step + 1 < count:
                 hidden = self.decode(token)

@@ -66,6 +66,13 @@ def test_eight_greedy_tokens_are_the_vendors(way: str) -> None:
             assert [one.tobytes() for one in histories] == [wanted[side][layer].tobytes() for side in "kv"]
 
 
+@pytest.mark.parametrize(
+    ("logits", "token"), [([1, 3, 3], 1), ([np.nan, -5, np.nan], 1), ([-np.inf, np.nan], 0), ([2, np.inf], 1)]
+)
+def test_the_best_token_is_the_one_of_the_dynamic_search(logits: list[float], token: int) -> None:
+    assert example().best(np.array(logits, np.float32)) == token
+
+
 def test_stages_share_a_history_and_both_ways_agree() -> None:
     found = []
     for way in ("session", "bmruntime"):
