@@ -173,6 +173,8 @@ class Known:
             lack = condition.lacks(module, ctx)
             if lack is not None:
                 raise UsageError(f"{needs}, but {lack}", remedy=condition.remedy.format(name=each.name))
+            if promised:  # the net stays as it is while an order is asked
+                self.given.add(condition)
 
     def after(self, each: Pass) -> None:
         """Take note of what a pass says of itself."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from bmcompiler.codegen.groups.regions import LocalCopier, joined
-from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, cuts
+from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, cuts, reads
 from bmcompiler.codegen.groups.stripes import readers_of
 from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.memory import is_view, root_of
@@ -115,6 +115,7 @@ class Segments:
         self.index = {op: i for i, op in enumerate(self.ops)}
         self.works = [kernels.whole(op) for op in self.ops]
         self.made_at = {value: i for i, op in enumerate(self.ops) for value in op.results}
+        self.reads = [reads(op, self.made_at) for op in self.ops]
         self.readers = {value: sorted(self._reading(value)) for value in self.made_at}
         self.sizes = self._whole_sizes()
         self._known: dict[int, dict[int, tuple[float, Slices]]] = {}
@@ -157,8 +158,7 @@ class Segments:
         work = self.works[index]
         if work is None:
             return self.kernels.blocks(self.ops[index])
-        read = {root_of(value) for value in self.ops[index].operands}
-        beside = sum(self.sizes.get(value, 0) for value in self.crossing[index] if value not in read)
+        beside = sum(self.sizes.get(value, 0) for value in self.crossing[index] if value not in self.reads[index])
         return self._need(work) + beside > self.room
 
     @property
@@ -184,7 +184,7 @@ class Segments:
     def alone(self, index: int) -> float:
         """Cycles of an op that is no part of a group with slices."""
         op, work = self.ops[index], self.works[index]
-        read = {root_of(value) for value in op.operands}
+        read = self.reads[index]
         over = [value for value in self.crossing[index + 1] if self.made_at[value] < index and value not in read]
         costs = SegmentCosts()
         if work is None:
@@ -264,8 +264,7 @@ class Segments:
         growing.made.add(value)
         growing.outer.pop(value, None)
         growing.outer_loads.pop(value, None)
-        read = {root for v in op.operands if (root := root_of(v)) in self.made_at}
-        growing.closed |= add_needs(op, work, growing.needs, read)
+        growing.closed |= add_needs(work, growing.needs, self.reads[start])
         growing.cycles += work.cycles + _STEP_CYCLES
         growing.copies += work.transfers
         self._add_inputs(growing, op, work)

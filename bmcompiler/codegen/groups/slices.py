@@ -6,7 +6,7 @@ around all that they need, its own share of the result included where it is read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -91,7 +91,7 @@ def _slice(
         if box is None:
             continue
         work = part_of(op, box)
-        if work is None or add_needs(op, work, needs, made):
+        if work is None or add_needs(work, needs, reads(op, made)):
             return None
         stripes.append((op, box, work))
     stripes.reverse()
@@ -109,12 +109,17 @@ def _keyed(op: Operation, box: Box, work: TileWork) -> TileWork:
     return replace(work, inputs=tuple(inputs))
 
 
-def add_needs(op: Operation, work: TileWork, needs: dict[Value, Box], made: set[Value]) -> set[Value]:
-    """Note what `work` reads of values that the group makes; returns those of which it does not say what that is."""
-    unsaid = {root for value in op.operands if (root := root_of(value)) in made}
+def reads(op: Operation, made: Container[Value]) -> set[Value]:
+    """What an op reads of values that are made here."""
+    return {root for value in op.operands if (root := root_of(value)) in made}
+
+
+def add_needs(work: TileWork, needs: dict[Value, Box], read: set[Value]) -> set[Value]:
+    """Note what `work` reads of the values `read`; returns those of which it does not say what that is."""
+    unsaid = set(read)
     for buffer in work.inputs:
         contents = buffer.contents
-        if contents is None or contents.value not in made:
+        if contents is None or contents.value not in read:
             continue
         box = box_of(contents) if contents.value.type.rank == RANK else None
         if box is None:

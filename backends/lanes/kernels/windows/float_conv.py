@@ -160,8 +160,8 @@ class FloatConvKernel(ConvGeometry):
         ):
             return None
         one = partial(joined_buffer, self.chip, op.weight, op.bias, f"{layout} joined", pack, row, (c0, c1))
-        bus = self.tiler.bus
-        return min((one(), one(self.runs(op))), key=lambda joined: (bus.load(joined.buffer), joined.buffer.nbytes))
+        bus, ways = self.tiler.bus, dict.fromkeys(((0, 0), self.runs(op)))
+        return min(map(one, ways), key=lambda joined: (bus.load(joined.buffer), joined.buffer.nbytes))
 
     def _packed(self, op: Convolution) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         """How weights lie, in words and as what makes them so."""
