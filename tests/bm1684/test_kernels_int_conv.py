@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from int_samples import Sums, sums
 
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.kernels import ConvKernel
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.ir import TensorType, Value
@@ -228,3 +229,15 @@ def test_rows_with_few_channels_padding_or_zero_points_of_weights_stay(channels:
     y = net.b.conv(net.inputs[0], weight, None, out=TensorType((4, 70, rows, 8), "i8"), **points)
     assert not TARGET.kernel_for(y.op).form(y.op).stacks_rows(y.op)  # type: ignore[union-attr, arg-type, attr-defined]
     check(net.module([y]))
+
+
+@pytest.mark.parametrize(("rows", "channels"), [(64, 63), (64, 64), (63, 64), (65, 30)])
+def test_rows_become_channels_up_to_the_depth_of_a_command(rows: int, channels: int) -> None:
+    net = Net([(1, channels, rows + 3, 4)], dtype="i8")
+    points = {"mode": "asymmetric", "scale": 0.002, "zero_points": (0, 0, 0)}
+    weight = net.integers("i8", 70, channels, rows, 1)
+    y = net.b.conv(net.inputs[0], weight, None, out=TensorType((1, 70, 4, 4), "i8"), **points)
+    form = TARGET.kernel_for(y.op).form(y.op)  # type: ignore[union-attr, arg-type, attr-defined]
+    depth = CHIP.lanes * (rows - 1) + channels
+    assert form.stacks_rows(y.op) == (depth <= CHIP.most_depth)
+    assert form.command(y.op)[1] <= CHIP.most_depth
