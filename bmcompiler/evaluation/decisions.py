@@ -301,7 +301,8 @@ def _logits(seen: Seen) -> About | None:
 def _anchors(seen: Seen) -> About | None:
     """A list of one raw number for each place of a map that a layer gives, some above 0, as before a sigmoid."""
     layer = isinstance(seen.maker, TensorOp) and seen.maker.affine
-    fits = seen.is_float and seen.alone and layer and seen.of_map and max(seen.shape[1:]) == prod(seen.shape[1:])
+    fits = seen.is_float and seen.alone and layer and seen.of_map and len(seen.shape) > 1
+    fits = fits and max(seen.shape[1:]) == prod(seen.shape[1:])
     return About(threshold=0) if fits and any((x > 0).any() for x in seen.arrays) else None
 
 

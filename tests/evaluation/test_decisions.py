@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,26 @@ def test_anchors_above_0_in_either_form_are_what_counts() -> None:
     """Not the many that both leave out, nor the one that is largest."""
     found, wanted = np.array([[[3.0], [-1], [1], [-9]]]), np.array([[[1.0], [2], [3], [-9]]])
     assert found_kept(found, wanted, About(threshold=0)) == Count(2, 3)
+
+
+FLAT: list[Callable[[Net], Any]] = [
+    *(features, box_rows, unit_rows),
+    lambda n: n.conv(n.input(1, 3, 6, 6), n.w(8, 3, 3, 3)),
+    lambda n: n.sigmoid(features(n)),
+    lambda n: head(n, 8),
+    lambda n: n.softmax(head(n, 8)),
+    lambda n: n.log_softmax(head(n, 8)),
+]
+
+
+@pytest.mark.parametrize("make", FLAT)
+@pytest.mark.parametrize("one", [False, True])
+def test_outputs_without_an_axis_of_samples_are_judged(make: Callable[[Net], Any], one: bool) -> None:
+    n = Net(3)
+    x = make(n)
+    x = n.reshape(x, shape=(prod(x.shape),))
+    judge, outputs = judged(n.done(n.reduce(x, method="max", axes=(0,), keepdims=False) if one else x))
+    assert all(count.share == 1 for count in judge.count(outputs[0], outputs[0]).values())
 
 
 def test_the_class_that_most_positions_have_does_not_count() -> None:
