@@ -17,13 +17,12 @@ from bmcompiler.told import Told, all_told, documented, told
 if TYPE_CHECKING:
     import numpy as np
     import onnx
-    import torch
 
     from bmcompiler.parallel import Pool
 
 Path_ = str | os.PathLike[str]
-Network: TypeAlias = "Path_ | bytes | onnx.ModelProto | torch.nn.Module"
-"""A network's file, an ONNX network in memory, or a PyTorch module."""
+Network: TypeAlias = "Path_ | bytes | onnx.ModelProto | Callable[..., object]"
+"""A network's file, an ONNX network in memory, or a PyTorch module, said as what can be called: torch may be missing."""
 Numbers = float | Sequence[float]
 Shapes = Sequence[Sequence[int]]
 """One shape per network input, in the net's input order."""
