@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Path_ = str | os.PathLike[str]
 Network: TypeAlias = "Path_ | bytes | onnx.ModelProto | Callable[..., object]"
-"""A network's file, an ONNX network in memory, or a PyTorch module, said as what can be called: torch may be missing."""
+"""A network in a file or in memory: ONNX, or a PyTorch module, said as something to call, for torch may be missing."""
 Numbers = float | Sequence[float]
 Shapes = Sequence[Sequence[int]]
 """One shape per network input, in the net's input order."""
