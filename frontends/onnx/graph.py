@@ -19,9 +19,14 @@ def node_name(node: onnx.NodeProto) -> str:
 
 
 def producers(graph: onnx.GraphProto) -> dict[str, int]:
-    """Tensor name -> index of the node that makes it. Raises FileFormatError when two nodes make the same tensor."""
+    """Tensor name -> index of the node that makes it.
+
+    Raises FileFormatError when two nodes make the same tensor, or a node does not say what it computes.
+    """
     made: dict[str, int] = {}
     for index, node in enumerate(graph.node):
+        if not node.op_type:
+            raise FileFormatError(f"node {index} has no op type", layer=node_name(node))
         for name in node.output:
             if name in made:
                 raise FileFormatError(

@@ -209,8 +209,10 @@ def outcome(line: str) -> str:
     if status not in (1, 2) or f"bmnet-{name}: " not in message or "Traceback" in message:
         return f"WRONG: status {status} and the message {message!r}"
     last = message[message.index(f"bmnet-{name}: ") :]
-    if last.count("\n") > 3:
-        return f"WRONG: a message of {last.count(chr(10))} lines: {message!r}"
+    # all layers that are refused are listed, a line each
+    told = [line for line in last.splitlines() if not line.startswith("  ")]
+    if len(told) > 3:
+        return f"WRONG: a message of {len(told)} lines: {message!r}"
     return f"WRONG: left {left} behind" if left else "refused"
 
 

@@ -158,3 +158,13 @@ def test_a_broken_node_ends_the_import_at_once(kind: type[Exception]) -> None:
     net.graph.initializer.append(helper.make_tensor("v", TensorProto.FLOAT, [3], [1.0] * 3))
     with pytest.raises(kind, match="broken"):
         bmcompiler.load_network(net)
+
+
+def test_a_node_without_an_op_type_is_a_damaged_file(tmp_path: Path) -> None:
+    path = net(tmp_path)
+    model = onnx.load(path)
+    model.graph.node[6].op_type = ""
+    onnx.save(model, path)
+    with pytest.raises(FileFormatError, match=r"layer 'side'.*node 6 has no op type") as found:
+        bmcompiler.load_network(path)
+    assert "\n" not in str(found.value)
