@@ -91,6 +91,10 @@ SAMPLES: dict[str, Sample] = {
     ),
     "deconv": _binary("deconv", other=TensorType((4, 3, 2, 2)), strides=(2, 2), output_pads=(1, 0)),
     "matmul": _to(TensorType((3, 7)), "matmul", ROWS, TensorType((7, 4)), TensorType((7,)), transpose_right=True),
+    "weight_only_matmul": (
+        (ROWS, TensorType((5, 2), "u8"), TensorType((5, 2)), TensorType((5, 2), "u8")),
+        lambda b, *v: b.weight_only_matmul(*v, bits=4, group_size=2),
+    ),
     "scale": _binary("scale", other=CHANNEL),
     "batch_norm": ((IMAGE, *[CHANNEL] * 4), lambda b, *v: b.batch_norm(*v, epsilon=0.5)),
     "layer_norm": _to(ROWS, "layer_norm", ROWS, CHANNEL, CHANNEL, axis=1),
