@@ -16,9 +16,10 @@ from bmcompiler.backends.bm1684 import build as bm1684_build
 from bmcompiler.backends.bm1684 import isa as bm1684_isa
 from bmcompiler.backends.bm1684.timing_profile import SILICON
 from bmcompiler.backends.bm1684x import builder as bm1684x_builder
-from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
+from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.recipe_tables import TableSpace
 from bmcompiler.backends.bm1684x.stream import split
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE
 from bmcompiler.backends.bm1880 import isa as bm1880_isa
 from bmcompiler.backends.bm1880.bmkernel.context import Bmk1880Context
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel

@@ -6,109 +6,59 @@ of the vendor's own estimates (bm1684.md 12), which are 1.84x too fast at the me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from enum import Enum
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
 
-from bmcompiler.analysis.figures import check_figures
+from bmcompiler.analysis.standing import NamedProfile, Standing, known
 from bmcompiler.backends.bm1684.chip import CHIP
 
 
-class Standing(str, Enum):
-    """How well the silicon value of a parameter is known (bm1684-timing.md 3)."""
-
-    SURE = "measured: nearly the same when fitted on either half of the cases"
-    STABLE = "measured: stays when single cases are left out"
-    WEAK = "measured on one or two cases"
-    ASSUMED = "assumed"
-
-
-VALIDATED = "validated on 24 kernels of fp32 launched by hand (benchmarks/silicon.py); int8 was never timed"
-
-
-def _known(value: float, meaning: str, standing: Standing, *, positive: bool = False) -> Any:
-    return field(default=value, metadata={"meaning": meaning, "standing": standing, "positive": positive})
-
-
 @dataclass(frozen=True)
-class TimingProfile:
+class TimingProfile(NamedProfile):
     """Cycles are those of the TIU clock; a group is 16 results of one channel in each lane.
 
     Every field says in its metadata what it means, and how its value in `SILICON` is known.
     """
 
-    NAMED: ClassVar[Mapping[str, TimingProfile]] = {}
-    """The profiles that have a name."""
-
-    clock_hz: float = _known(CHIP.tiu_hz, "clock of the TIU", Standing.SURE, positive=True)
-    start: float = _known(110, "cycles before a TIU command computes (0.2 us)", Standing.STABLE)
-    conv_tap: float = _known(7.1, "cycles of a kernel position beside its channels, per group", Standing.SURE)
-    conv_step: float = _known(1, "cycles of a kernel position for each column of stride above 1", Standing.SURE)
-    conv_start: float = _known(1, "cycles of a group of a convolution beside its positions", Standing.SURE)
-    conv_start_int8: float = _known(1, "the same for int8", Standing.ASSUMED)
-    conv_tap_int8: float = _known(7.1, "conv_tap for int8", Standing.ASSUMED)
-    conv_old: float = _known(7.4, "cycles of a group that adds the old result", Standing.STABLE)
-    conv_bank: float = _known(0.92, "channels cost 1 + this where input and weights share a bank", Standing.WEAK)
-    matrix_step: float = _known(2.12, "cycles of two terms of a matrix product (four of int8: assumed)", Standing.SURE)
-    matrix_start: float = _known(7.6, "cycles of a group of a row of a matrix product", Standing.STABLE)
-    matrix_start_int8: float = _known(7.6, "the same for int8", Standing.ASSUMED)
-    window_tap: float = _known(0.9, "cycles of a position of a window of one channel, per group", Standing.WEAK)
-    window_step: float = _known(3.3, "more for each column of stride above 1", Standing.WEAK)
-    window_start: float = _known(25, "cycles of a group of sums of windows", Standing.WEAK)
-    window_start_max: float = _known(25, "the same for maxima", Standing.ASSUMED)
-    arithmetic: float = _known(2, "cycles of a step of arithmetic on 16 words", Standing.STABLE)
-    arithmetic_pair: float = _known(5.8, "the same with two tensors as operands", Standing.WEAK)
-    load_rate: float = _known(27.2e9, "bytes per second from global to local memory", Standing.SURE, positive=True)
-    store_rate: float = _known(25.2e9, "bytes per second from local to global memory", Standing.SURE, positive=True)
-    load_start: float = _known(500, "nanoseconds before the first byte of a load", Standing.WEAK)
-    store_start: float = _known(500, "nanoseconds before the first byte of another transfer", Standing.WEAK)
-    load_lane_run: int = _known(98, "bytes that a run of words in a lane takes at least in loads", Standing.STABLE)
-    load_run: int = _known(1061, "bytes that a run in global memory takes at least in loads", Standing.WEAK)
-    store_lane_run: int = _known(64, "bytes that a run of words in a lane takes at least in stores", Standing.WEAK)
-    store_run: int = _known(64, "the same in stores, and in copies inside global memory", Standing.ASSUMED)
-    matrix_pitch: float = _known(1.9, "bytes of matrices count so if rows are no multiples of 64 bytes", Standing.SURE)
-    ddr_burst: int = _known(1, "bytes to which runs in global memory are rounded up", Standing.ASSUMED, positive=True)
-    vendor_samples: int = _known(0, "1: kernel positions of few channels, rows of windows as sampled", Standing.ASSUMED)
-
-    def __post_init__(self) -> None:
-        check_figures(self)
+    clock_hz: float = known(CHIP.tiu_hz, "clock of the TIU", Standing.SURE, positive=True)
+    start: float = known(110, "cycles before a TIU command computes (0.2 us)", Standing.STABLE)
+    conv_tap: float = known(7.1, "cycles of a kernel position beside its channels, per group", Standing.SURE)
+    conv_step: float = known(1, "cycles of a kernel position for each column of stride above 1", Standing.SURE)
+    conv_start: float = known(1, "cycles of a group of a convolution beside its positions", Standing.SURE)
+    conv_start_int8: float = known(1, "the same for int8", Standing.ASSUMED)
+    conv_tap_int8: float = known(7.1, "conv_tap for int8", Standing.ASSUMED)
+    conv_old: float = known(7.4, "cycles of a group that adds the old result", Standing.STABLE)
+    conv_bank: float = known(0.92, "channels cost 1 + this where input and weights share a bank", Standing.WEAK)
+    matrix_step: float = known(2.12, "cycles of two terms of a matrix product (four of int8: assumed)", Standing.SURE)
+    matrix_start: float = known(7.6, "cycles of a group of a row of a matrix product", Standing.STABLE)
+    matrix_start_int8: float = known(7.6, "the same for int8", Standing.ASSUMED)
+    window_tap: float = known(0.9, "cycles of a position of a window of one channel, per group", Standing.WEAK)
+    window_step: float = known(3.3, "more for each column of stride above 1", Standing.WEAK)
+    window_start: float = known(25, "cycles of a group of sums of windows", Standing.WEAK)
+    window_start_max: float = known(25, "the same for maxima", Standing.ASSUMED)
+    arithmetic: float = known(2, "cycles of a step of arithmetic on 16 words", Standing.STABLE)
+    arithmetic_pair: float = known(5.8, "the same with two tensors as operands", Standing.WEAK)
+    load_rate: float = known(27.2e9, "bytes per second from global to local memory", Standing.SURE, positive=True)
+    store_rate: float = known(25.2e9, "bytes per second from local to global memory", Standing.SURE, positive=True)
+    load_start: float = known(500, "nanoseconds before the first byte of a load", Standing.WEAK)
+    store_start: float = known(500, "nanoseconds before the first byte of another transfer", Standing.WEAK)
+    load_lane_run: int = known(98, "bytes that a run of words in a lane takes at least in loads", Standing.STABLE)
+    load_run: int = known(1061, "bytes that a run in global memory takes at least in loads", Standing.WEAK)
+    store_lane_run: int = known(64, "bytes that a run of words in a lane takes at least in stores", Standing.WEAK)
+    store_run: int = known(64, "the same in stores, and in copies inside global memory", Standing.ASSUMED)
+    matrix_pitch: float = known(1.9, "bytes of matrices count so if rows are no multiples of 64 bytes", Standing.SURE)
+    ddr_burst: int = known(1, "bytes to which runs in global memory are rounded up", Standing.ASSUMED, positive=True)
+    vendor_samples: int = known(0, "1: kernel positions of few channels, rows of windows as sampled", Standing.ASSUMED)
 
     @property
     def bus_bytes_per_cycle(self) -> float:
         """Loads at their best."""
         return self.load_rate / self.clock_hz
 
-    def standing(self, name: str) -> str:
-        """Where the value of a parameter comes from, in words."""
-        value = getattr(self, name)
-        if value == getattr(VENDOR, name) and self.nearest() == "vendor":
-            return "vendor's estimate"
-        (one,) = (one for one in fields(self) if one.name == name)
-        return one.metadata["standing"].value if value == one.default else "given"
-
-    def nearest(self) -> str:
-        """The named profile with which it has most values in common."""
-        return max(self.NAMED, key=lambda name: len(fields(self)) - len(self._differences(self.NAMED[name])))
-
-    def _differences(self, other: TimingProfile) -> list[str]:
-        return [one.name for one in fields(self) if getattr(self, one.name) != getattr(other, one.name)]
-
     def assumptions(self) -> tuple[str, ...]:
         """Name of the profile, what it was validated on, and the parameters by their standing, in words."""
-        name = self.nearest()
-        given = len(self._differences(self.NAMED[name]))
-        title = f"timing profile {name}" + (f" with {given} other values" if given else "")
-        evidence = VALIDATED if name == "silicon" else "the vendor's estimates, 1.84x too fast at the median on silicon"
-        values: dict[str, list[str]] = {}
-        for one in fields(self):
-            values.setdefault(self.standing(one.name), []).append(f"{one.name}={getattr(self, one.name):.12g}")
-        return (
-            f"{title}: {evidence}",
-            f"clock {self.clock_hz / 1e6:g} MHz",
-            *(f"{standing}: {' '.join(listed)}" for standing, listed in values.items()),
-            "launching a program and host functions take no time",
-        )
+        title, *values = self.told()
+        clock = f"clock {self.clock_hz / 1e6:g} MHz"
+        return title, clock, *values, "launching a program and host functions take no time"
 
 
 SILICON = TimingProfile()
@@ -143,5 +93,9 @@ VENDOR = replace(
     vendor_samples=1,
 )
 TimingProfile.NAMED = {"silicon": SILICON, "vendor": VENDOR}
+TimingProfile.EVIDENCE = {
+    "silicon": "validated on 24 kernels of fp32 launched by hand (benchmarks/silicon.py); int8 was never timed",
+    "vendor": "the vendor's estimates, 1.84x too fast at the median on silicon",
+}
 PROFILE = SILICON
 """What is planned and reported with unless another one is given."""

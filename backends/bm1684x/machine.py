@@ -1,10 +1,11 @@
 """What the kernels of the BM1684X are constructed with: its facts, cycles and arithmetic."""
 
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable, TimingProfile
+from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.float_arithmetic import Bm1684xArithmetic
 from bmcompiler.backends.bm1684x.half_arithmetic import HALVES
 from bmcompiler.backends.bm1684x.tile_cycles import TileCycles
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE, TimingProfile
 from bmcompiler.backends.lanes.machine import LaneMachine
 
 

@@ -13,7 +13,8 @@ from bm1684x_golden import DATA
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision, Sfu
-from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, PROFILE, CycleTable, TimingProfile
+from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, CycleTable
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE, TimingProfile
 from bmcompiler.runtime.simulator.bm1684x.cost import moves
 
 _TABLE = CycleTable(PROFILE)

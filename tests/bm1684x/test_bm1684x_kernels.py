@@ -12,8 +12,9 @@ from bm1684x_nets import BM1684X, FULL, Net, check, check_op
 from bmcompiler.backends.bm1684x.build import as_sections
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision
-from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
+from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.instructions.transfers import Side
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE
 from bmcompiler.backends.lanes.kernels.windows import winograd
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.interpreter import run_module

@@ -26,10 +26,11 @@ from test_bm1684x_table_rows import lookup
 import bmcompiler
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
+from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.kernels.forms import MatmulForms
 from bmcompiler.backends.bm1684x.kernels.row_products import SingleMatmulKernel
 from bmcompiler.backends.bm1684x.target import TARGET
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import TensorType, Value

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1684x.build import as_broadcasts
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.cycles import PROFILE, CycleTable
+from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.instructions.transfers import Side, in_window
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 from bmcompiler.target import Compiled

@@ -15,9 +15,9 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.asm import mnemonic
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.cycles import PROFILE
 from bmcompiler.backends.bm1684x.isa import ID_FIELDS
 from bmcompiler.backends.bm1684x.stream import split
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE
 from bmcompiler.bmodel.bm168x import Bm168xStage
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.instructions.order import Engine

@@ -20,16 +20,9 @@ from bmcompiler.backends.bm1684x.codes import (
     Task,
     Trans,
 )
-from bmcompiler.backends.bm1684x.cycles import (
-    DIVIDE_STEPS,
-    GROUP,
-    PIXELS,
-    PROFILE,
-    SINGLE_PIXELS,
-    CycleTable,
-    TimingProfile,
-)
+from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, GROUP, PIXELS, SINGLE_PIXELS, CycleTable
 from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
+from bmcompiler.backends.bm1684x.timing_profile import PROFILE, TimingProfile
 from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.numeric.arrays import Ints, Mask
@@ -118,7 +111,8 @@ def _tiu(f: _Fields, table: CycleTable) -> Work:
     )
     full = n * c / CHIP.lanes * (pixels * item / CHIP.alignment)  # vectors without empty places
     dense = kinds[0] | kinds[2]
-    ideal = np.where(dense, macs / _RATES[kind], cycles / np.maximum(vectors, 1) * full)
+    rates = _RATES[kind] / np.where(kinds[0], table.slowness(taps, kind), 1)
+    ideal = np.where(dense, macs / rates, cycles / np.maximum(vectors, 1) * full)
     return Work(cycles, macs, np.minimum(ideal, cycles))
 
 
@@ -173,7 +167,9 @@ def moves(columns: Columns, count: int, table: CycleTable) -> Moved:
     run = np.where(indexed, f["src_w"], np.where(f["stride_enable"] == 0, total, run))
     wide = table.wide(np.where(matrix, local[0] * local[1], 1), np.where(matrix, local[2], total) * item, loads)
     strided = table.tensor(total * item, np.maximum(run, 1) * item, loads, stores)
+    by_element = (kind == Move.CW_TRANSPOSE) | (matrix & (f["special_func"] == Function.NC_TRANSPOSE))
     cycles = np.select([kind == Move.SYSTEM, matrix | broadcast], [0, wide], strided)
+    cycles += by_element * table.transposing(total)
     size = np.where(kind == Move.SYSTEM, 0, total * item)
     return Moved(cycles, source, target, size * (loads & _global(source)), size * (stores & _global(target)))
 
