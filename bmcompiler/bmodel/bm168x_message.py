@@ -29,6 +29,7 @@ from bmcompiler.bmodel.bm168x import (
 from bmcompiler.bmodel.bm168x_streams import COMMAND_BYTES, STREAM_STEP, count
 from bmcompiler.bmodel.flat import FlatError, Reader, Schema, Values, Writer, parse_schema
 from bmcompiler.bmodel.model import Buffer, damaged, digest
+from bmcompiler.bmodel.shared_notes import TOGETHER, apart, together
 from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.files.store import StrPath
 from bmcompiler.instructions.order import Engine
@@ -46,7 +47,8 @@ _TENSOR = {
     "cpu_address": "cpu_addr",
     "pad_h": "pad_h",
 }
-_LAYERS = (b'[["', b"[]\n{")  # how notes of this compiler begin (bmcompiler.bmodel.layers)
+# How notes of this compiler begin (bmcompiler.bmodel.layers).
+_LAYERS = (b'[["', b"[]\n{", TOGETHER[:4].encode())
 
 
 @cache
@@ -93,6 +95,7 @@ class _Decoder:
         name = net.pop("name")
         stages = net.pop("parameter", [])
         made = [self._stage(f"net {name!r}, stage {n}", stage) for n, stage in enumerate(stages)]
+        self._notes(made)
         return Bm168xNet(name, made, net.pop("addr_mode", 0), net)
 
     def _stage(self, where: str, stage: Values) -> Bm168xStage:
@@ -120,6 +123,12 @@ class _Decoder:
         if bytes(stage.get("tensor_loc", b"")[:4]).startswith(_LAYERS):
             result.layers = bytes(stage.pop("tensor_loc"))
         return result
+
+    def _notes(self, stages: list[Bm168xStage]) -> None:
+        if stages and stages[0].layers.startswith(TOGETHER.encode()):
+            stored = [stage.layers.decode(errors="replace") for stage in stages]
+            for stage, text in zip(stages, apart(stored, self._file), strict=True):
+                stage.layers = text.encode()
 
     def _coefficients(self, where: str, stage: Values, result: Bm168xStage) -> None:
         block = stage.get("coeff_mem", {})
@@ -290,7 +299,10 @@ def _model_values(model: Bm168xModel, digest_of: Callable[[Buffer], str]) -> Val
                 **net.source,
                 "name": net.name,
                 "addr_mode": net.address_mode,
-                "parameter": [_stage_values(model.chip, stage, digest_of) for stage in net.stages],
+                "parameter": [
+                    _stage_values(model.chip, stage, notes, digest_of)
+                    for stage, notes in zip(net.stages, _notes(net), strict=True)
+                ],
             }
             for net in model.nets
         ],
@@ -298,7 +310,15 @@ def _model_values(model: Bm168xModel, digest_of: Callable[[Buffer], str]) -> Val
     }
 
 
-def _stage_values(chip: str, stage: Bm168xStage, digest_of: Callable[[Buffer], str]) -> Values:
+def _notes(net: Bm168xNet) -> list[bytes]:
+    texts = [stage.layers for stage in net.stages]
+    try:
+        return [text.encode() for text in together([text.decode() for text in texts])]
+    except UnicodeDecodeError:
+        return texts  # of a file, kept as they are
+
+
+def _stage_values(chip: str, stage: Bm168xStage, notes: bytes, digest_of: Callable[[Buffer], str]) -> Values:
     inputs = frozenset(tensor.name for tensor in stage.inputs)
     values: Values = {
         "ctx_sizes": [stage.ctx_size],
@@ -325,8 +345,8 @@ def _stage_values(chip: str, stage: Bm168xStage, digest_of: Callable[[Buffer], s
         }
     if len(stage.intermediate):
         values["binary_ir"] = stage.intermediate
-    if stage.layers:
-        values["tensor_loc"] = stage.layers
+    if notes:
+        values["tensor_loc"] = notes
     return values
 
 

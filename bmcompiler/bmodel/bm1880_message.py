@@ -7,6 +7,7 @@ tools and the choice between "absent" and "default value" survive a load and sav
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -14,6 +15,7 @@ from google.protobuf.message import DecodeError
 from bmcompiler.bmodel import bm1880_pb2 as pb
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command, Library
 from bmcompiler.bmodel.model import MAX_RANK, Buffer, TensorInfo, damaged
+from bmcompiler.bmodel.shared_notes import apart, together
 from bmcompiler.files.store import StrPath
 
 
@@ -31,9 +33,12 @@ def decode(message: memoryview, blob: memoryview, file: StrPath) -> Bm1880Model:
 
 
 def _model(parsed: pb.Model, blob: memoryview, file: StrPath) -> Bm1880Model:
+    commands = [_command(index, command, parsed.fmt, file) for index, command in enumerate(parsed.command)]
+    for command, notes in zip(commands, apart([command.layers for command in commands], file), strict=True):
+        command.layers = notes
     return Bm1880Model(
         net_name=_text(parsed.net_name, "the net name", file),
-        commands=[_command(index, command, parsed.fmt, file) for index, command in enumerate(parsed.command)],
+        commands=commands,
         weights=_weights(parsed, blob, file),
         chip=parsed.chip,
         fmt=parsed.fmt,
@@ -116,8 +121,8 @@ def encode(model: Bm1880Model) -> bytes:
     _put(message, producer=model.producer)
     if model.read_as == model.container:  # the version of an older kind of file says nothing about this one
         _put(message, version=model.version)
-    for command in model.commands:
-        _put_command(message.command.add(), command, model.fmt)
+    for command, notes in zip(model.commands, together([command.layers for command in model.commands]), strict=True):
+        _put_command(message.command.add(), replace(command, layers=notes), model.fmt)
     for library in model.libraries:
         entry = message.library.add()
         entry.MergeFromString(library.source)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from bmcompiler.bmodel.layers import PICTURES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import MAX_BYTES, BModel, Buffer, Stage, TensorInfo
+from bmcompiler.bmodel.shared_notes import apart, together
 from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.files.store import StrPath
 
@@ -120,8 +121,10 @@ class PlainModel(BModel):
     # -- the file ------------------------------------------------------------------------------------------------------
     def parts(self, file: StrPath | None = None) -> list[Buffer]:
         self.check(file)
+        notes = together([one.layers for one in self.programs])
+        programs = [_described(replace(one, layers=text)) for one, text in zip(self.programs, notes, strict=True)]
         facts = {"net": self.net, "producer": self.producer, "weights": [len(data) for data in self.weights]}
-        text = json.dumps({**facts, "programs": [_described(one) for one in self.programs]}).encode()
+        text = json.dumps({**facts, "programs": programs}).encode()
         commands = [part.data for one in self.programs for part in one.parts]
         return [self.magic, len(text).to_bytes(4, "little"), text, *self.weights, *commands]
 
@@ -156,7 +159,10 @@ class PlainModel(BModel):
             raise FileFormatError(f"the file should have {ends[-1]} bytes, it has {len(data)}", file=file)
         blobs = iter([data[start:end] for start, end in pairwise(ends)])
         weights: list[Buffer] = [next(blobs) for _ in facts["weights"]]
-        model = cls(facts["net"], [_program(one, blobs) for one in facts["programs"]], weights, facts["producer"])
+        programs = [_program(one, blobs) for one in facts["programs"]]
+        for one, notes in zip(programs, apart([one.layers for one in programs], file), strict=True):
+            one.layers = notes
+        model = cls(facts["net"], programs, weights, facts["producer"])
         model.check(file)
         return model
 
