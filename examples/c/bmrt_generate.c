@@ -1,6 +1,7 @@
 /* Greedy tokens from a bundle of a language model for the BM1684X: bmrt_generate BUNDLE HIDDEN COUNT TOKEN...
    Tokens are printed; the file HIDDEN gets the hidden state behind each token that was read last. */
 #include <bmruntime_interface.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,11 +62,13 @@ static void launch(net_t *net)
         fail(net->info->name);
 }
 
-/* The token with the highest score behind the hidden state at `offset` of a tensor, the first of equal ones. */
+/* The token with the highest score behind the hidden state at `offset` of a tensor, the first of equal ones; NaN is no
+   score. */
 static int next(net_t *head, const bm_tensor_t *states, size_t offset, FILE *hidden)
 {
     size_t size = bmrt_tensor_bytesize(&head->inputs[0]), count = bmrt_shape_count(&head->outputs[0].shape), i, best = 0;
     float *scores = (float *)malloc(count * sizeof *scores);
+    float highest = -INFINITY;
     void *state = malloc(size);
     if (!scores || !state)
         fail("malloc");
@@ -75,9 +78,11 @@ static int next(net_t *head, const bm_tensor_t *states, size_t offset, FILE *hid
     launch(head);
     if (bm_memcpy_d2s(handle, scores, head->outputs[0].device_mem) != BM_SUCCESS)
         fail("bm_memcpy_d2s");
-    for (i = 1; i < count; i++)
-        if (scores[i] > scores[best])
+    for (i = 0; i < count; i++)
+        if (scores[i] > highest) {
+            highest = scores[i];
             best = i;
+        }
     free(scores);
     free(state);
     return (int)best;

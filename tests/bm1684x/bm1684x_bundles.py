@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import lzma
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from bm1684x_golden import DATA
 from numpy.typing import NDArray
 
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, read
-from bmcompiler.runtime import bmlib
+from bmcompiler.llm import Bundle
+from bmcompiler.runtime import Session, bmlib
 from bmcompiler.runtime.bmlib.types import BmDataType, bm_device_mem_t, bm_net_info_t, bm_tensor_t
 
 FOLDER = DATA / "bm1684x_bundles"
-BUNDLES = ("llama_a_w4f16", "qwen3_s_bf16_chunk")
+BUNDLES = ("llama_a_w4f16", "qwen3_s_bf16_chunk", "qwen2_a_w8bf16_sample")
 Array = NDArray[Any]
 call: Any = bmlib
 
@@ -39,20 +40,29 @@ def recorded(name: str) -> dict[str, Array]:
 
 
 @cache
-def example() -> Any:
-    """examples/llm_bundle.py"""
-    path = Path(__file__).parents[2] / "examples" / "llm_bundle.py"
-    spec = importlib.util.spec_from_file_location("llm_bundle", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def bundle(name: str) -> Bundle:
+    return Bundle.of(model(name))
+
+
+@cache
+def products() -> dict[str, dict[str, Array]]:
+    """Models of a single weight-only product by name, each with `bmodel` and the arrays of its runs."""
+    found: dict[str, dict[str, Array]] = {}
+    for key, value in np.load(FOLDER / "products.npz").items():
+        name, _, rest = key.replace(".bmodel", "/bmodel").partition("/")
+        found.setdefault(name, {})[rest] = value
+    return found
 
 
 def runs(name: str) -> Iterator[tuple[Bm168xNet, int, dict[str, Array], dict[str, Array]]]:
     """(net, stage, inputs, outputs) of every recorded run of static nets."""
-    arrays = recorded(name)
-    for net in model(name).nets:
+    return recorded_runs(model(name), recorded(name))
+
+
+def recorded_runs(
+    loaded: Bm168xModel, arrays: Mapping[str, Array]
+) -> Iterator[tuple[Bm168xNet, int, dict[str, Array], dict[str, Array]]]:
+    for net in loaded.nets:
         for index, stage in enumerate(net.stages):
             for case in ("a", "b") if index == 0 else (f"s{index}",):
                 found = [
@@ -64,11 +74,10 @@ def runs(name: str) -> Iterator[tuple[Bm168xNet, int, dict[str, Array], dict[str
 
 
 class CardNet:
-    """A net behind BMRuntime, with what `examples/llm_bundle.py` asks of a session; values lie in the net's memory."""
+    """A net behind BMRuntime, with what a `Generator` asks of a session; values lie in the net's memory."""
 
     def __init__(self, card: Card, info: bm_net_info_t) -> None:
         self._card, self._info = card, info
-        self.inputs = card.model.nets[card.nets.index(info.name)].stages[0].inputs
         self._views: dict[str, tuple[Array, bm_device_mem_t]] = {}
 
     def memory(self, name: str) -> Array:
@@ -80,10 +89,9 @@ class CardNet:
         return view
 
     def run(
-        self, inputs: Mapping[str, Array] | Array, raw: bool = True, into: Mapping[str, Array] | None = None
+        self, given: Mapping[str, Array], raw: bool = True, into: Mapping[str, Array] | None = None
     ) -> dict[str, Array]:
         info, handle = self._info, self._card.handle
-        given = inputs if isinstance(inputs, Mapping) else {info.input_names[0]: inputs}
         wanted = {name: np.asarray(value).shape for name, value in given.items()}
         stage = next(
             one
@@ -141,3 +149,17 @@ class Card:
     def close(self) -> None:
         call.bmrt_destroy(self.runtime)
         call.bm_dev_free(self.handle)
+
+
+@contextmanager
+def opened(way: str, name: str) -> Iterator[Any]:
+    """The static part of a bundle, by session or through BMRuntime."""
+    if way == "session":
+        yield Session(model(name).static_part())
+        return
+    card = Card(model(name).static_part())
+    yield card
+    card.close()
+
+
+WAYS = pytest.mark.parametrize("way", ["session", "bmruntime"])

@@ -1,16 +1,14 @@
-"""The vendor's bundles of language models: every recorded bit, through sessions and BMRuntime, and tokens."""
+"""The vendor's bundles of language models: every recorded bit, through sessions and BMRuntime, and what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from bm1684x_bundles import BUNDLES, FOLDER, Card, call, content, example, model, recorded, runs
+from bm1684x_bundles import BUNDLES, WAYS, Card, call, content, model, opened, products, recorded, recorded_runs, runs
 
 from bmcompiler.bmodel import load
 from bmcompiler.bmodel.bm168x import BASIC, IO_ALONE, read
@@ -21,27 +19,12 @@ from bmcompiler.errors import FileFormatError, RuntimeUseError, SimulatorError, 
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.runtime import Session
 
-LLAMA, QWEN = BUNDLES
+LLAMA, QWEN, SAMPLING = BUNDLES
 BLOCK = "block_cache_0"
-PROMPT, MANY = [1, 17, 30, 42, 99], 30  # all three stages of QWEN: 16, 32 and 48 rows
-
-
-@contextmanager
-def opened(way: str, name: str) -> Iterator[Any]:
-    """The static part of a bundle, by session or through BMRuntime."""
-    if way == "session":
-        yield Session(model(name).static_part())
-        return
-    card = Card(model(name).static_part())
-    yield card
-    card.close()
-
-
-WAYS = pytest.mark.parametrize("way", ["session", "bmruntime"])
 
 
 @WAYS
-@pytest.mark.parametrize(("name", "count"), [(LLAMA, 12), (QWEN, 16)])
+@pytest.mark.parametrize(("name", "count"), [(LLAMA, 12), (QWEN, 16), (SAMPLING, 14)])
 def test_every_recorded_run_of_static_nets_gives_the_same_bits(way: str, name: str, count: int) -> None:
     done = 0
     with opened(way, name) as session:
@@ -54,51 +37,16 @@ def test_every_recorded_run_of_static_nets_gives_the_same_bits(way: str, name: s
     assert done == count
 
 
-@WAYS
-def test_eight_greedy_tokens_are_the_vendors(way: str) -> None:
-    wanted = np.load(FOLDER / f"{LLAMA}.tokens.npz")
-    with opened(way, LLAMA) as session:
-        bundle = example().Bundle(session)
-        found = list(bundle.greedy(wanted["prompt"].tolist(), 8))
-        assert [token for token, _ in found] == wanted["tokens"].tolist()
-        assert np.concatenate([state for _, state in found]).tobytes() == wanted["hidden"].tobytes()
-        for layer, histories in enumerate(bundle.histories):
-            assert [one.tobytes() for one in histories] == [wanted[side][layer].tobytes() for side in "kv"]
-
-
-@pytest.mark.parametrize(
-    ("logits", "token"), [([1, 3, 3], 1), ([np.nan, -5, np.nan], 1), ([-np.inf, np.nan], 0), ([2, np.inf], 1)]
-)
-def test_the_best_token_is_the_one_of_the_dynamic_search(logits: list[float], token: int) -> None:
-    assert example().best(np.array(logits, np.float32)) == token
-
-
-def test_stages_share_a_history_and_both_ways_agree() -> None:
-    found = []
-    for way in ("session", "bmruntime"):
-        with opened(way, QWEN) as session:
-            bundle = example().Bundle(session)
-            assert bundle.lengths == [16, 32, 48]
-            tokens = [(token, state.tobytes()) for token, state in bundle.greedy(PROMPT, MANY)]
-            found.append((tokens, [history.tobytes() for pair in bundle.histories for history in pair]))
-    assert found[0] == found[1] and len({token for token, _ in found[0][0]}) > 5
-
-
-@pytest.mark.parametrize("name", BUNDLES)
-def test_tokens_one_by_one_are_a_prompt_with_them(name: str) -> None:
-    """Masks, positions and rows of the caches as bm1684x-llm.md 3 says, in all stages; else values are far apart."""
-    tokens = [(7 * place) % 300 + 1 for place in range(40)]
-    whole, parts = (example().Bundle(Session(model(name).static_part())) for _ in range(2))
-    wanted, found = whole.prefill(tokens), parts.prefill(tokens[:5])
-    for token in tokens[5:]:
-        found = parts.decode(token)
-    pairs = [(wanted, found)]
-    for both in zip(whole.histories, parts.histories):
-        pairs += [(expected[0, :40], given[0, :40]) for expected, given in zip(*both)]
-    for expected, given in pairs:
-        dtype = numpy_dtype("bf16") if expected.dtype == np.uint16 else expected.dtype
-        a, b = expected.view(dtype).astype("f4"), given.view(dtype).astype("f4")
-        assert abs(a - b).max() < 0.02 * abs(a).max()
+@pytest.mark.parametrize("name", products())
+def test_every_recorded_run_of_a_product_gives_the_same_bits(name: str) -> None:
+    arrays = products()[name]
+    loaded = read(memoryview(arrays["bmodel"].tobytes()), name)
+    session, done = Session(loaded), 0
+    for _, _, inputs, outputs in recorded_runs(loaded, arrays):
+        found = session.run(inputs, raw=True)
+        assert [found[key].tobytes() for key in outputs] == [value.tobytes() for value in outputs.values()]
+        done += 1
+    assert done == 2
 
 
 def test_static_parts_before_a_dynamic_search_give_its_answer() -> None:

@@ -1,0 +1,191 @@
+"""Tokens of a bundle, one after the other: what hosts do between its nets (bm1684x-llm.md 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from bmcompiler.errors import RuntimeUseError, UnsupportedError
+from bmcompiler.llm.bundle import Bundle
+from bmcompiler.numeric.arrays import Array, Ints
+from bmcompiler.plugins.registry import lookup
+
+_MASKED = np.float32(-10000)  # hides a position; 0 shows it
+
+
+class BundleNet(Protocol):
+    """A net, as `Session` is one."""
+
+    def memory(self, name: str) -> Array:
+        """The memory of a kept tensor."""
+
+    def run(self, inputs: Mapping[str, Array], *, raw: bool, into: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Device values of the outputs, those in `into` also stored there."""
+
+
+class BundleNets(Protocol):
+    """The nets of a bundle on one device memory, as a `Session` gives them."""
+
+    def net(self, name: str) -> BundleNet:
+        """The net of that name."""
+
+
+class Generator:
+    """A bundle on a device, and what its caches hold.
+
+    Hidden states and caches have the bundle's type; a bfloat16 number is the uint16 of its bits. Where lm_head gives
+    scores, or ended in a dynamic search for the best, the search is done here: it is what the firmware would do.
+
+    Attributes:
+        position: how many tokens the caches hold.
+        caches: keys and values of each layer, 1 x rows x heads x width, after the rotation by their positions; rows
+            from `position` on are not read.
+    """
+
+    def __init__(self, bundle: Bundle, nets: BundleNets | None = None) -> None:
+        """Start with empty caches.
+
+        Args:
+            nets: a session of `bundle.model`; by default one on the first device of its chip.
+        """
+        self.bundle, self.position = bundle, 0
+        session: Any = nets or lookup("bmcompiler.runtimes", "session", "runtime")(bundle.model)
+        self._nets: dict[str, BundleNet] = {name: session.net(name) for name in bundle.names}
+        self.caches: list[tuple[Array, Array]] = []
+        for layer in range(bundle.layers):
+            name = f"block_cache_{layer}"
+            keys, values = bundle.names[name][0][3:]
+            self.caches.append((self._nets[name].memory(keys), self._nets[name].memory(values)))
+
+    def prefill(self, prompt: Sequence[int] | Ints) -> Array:
+        """Fill the caches with a prompt, at once; what they held is forgotten.
+
+        Returns:
+            The hidden state behind its last token, 1 x hidden.
+
+        Raises:
+            RuntimeUseError: no tokens, more than the bundle takes, or numbers that are no tokens.
+            UnsupportedError: the nets for prompts are dynamic.
+        """
+        bundle = self.bundle
+        if not bundle.prompt:
+            raise UnsupportedError(
+                "the nets for prompts, block_0 and so on, are dynamic: their commands are made by the firmware, which "
+                "is not simulated",
+                remedy="give the tokens of the prompt one by one",
+            )
+        tokens, room = self._tokens(prompt), bundle.rows[-1]
+        count, length = len(tokens), min(bundle.prompt, room)
+        if count > length:
+            more = f", or give tokens one by one: there is room for {room}" if count <= room else ""
+            raise RuntimeUseError(
+                f"the prompt has {count} tokens, the bundle takes 1 to {length} at once", remedy=f"shorten it{more}"
+            )
+        ids, positions = (np.zeros((1, bundle.prompt), np.int32) for _ in range(2))
+        ids[0, :count], positions[0, :count] = tokens, range(count)
+        mask = np.full((1, 1, bundle.prompt, bundle.prompt), _MASKED)
+        mask[0, 0, :count] = np.where(np.tri(count, bundle.prompt, dtype=bool), 0, _MASKED)
+        self.position = 0  # until all layers have rows
+        (states,) = self._run("embedding", ids)
+        for layer, caches in enumerate(self.caches):
+            states[:, count:] = 0  # rows behind the prompt are nobody's
+            states, *made = self._run(f"block_{layer}", states, positions, mask)
+            for cache, rows in zip(caches, made):
+                cache[0, :count] = rows[0, :count]
+        self.position = count
+        return states[:, count - 1]
+
+    def decode(self, token: int) -> Array:
+        """Read one more token; its keys and values become row `position` of the caches.
+
+        Returns:
+            The hidden state behind it, 1 x hidden.
+
+        Raises:
+            RuntimeUseError: the caches are full, or it is no token.
+        """
+        row, rows = self.position, self.bundle.stage_rows(self.position)
+        if not rows:
+            raise RuntimeUseError(
+                f"the caches are full: they hold {row} tokens",
+                remedy="begin anew with fewer tokens, or compile the language model for more",
+            )
+        mask = np.full((1, 1, 1, rows + 1), _MASKED)
+        mask[..., :row] = mask[..., -1] = 0  # the new token is behind the cache
+        (states,) = self._run("embedding_cache", self._tokens([token])[None])
+        position = np.array([[row]], np.int32)
+        for layer, (keys, values) in enumerate(self.caches):
+            name = f"block_cache_{layer}"
+            into = dict(zip(self.bundle.names[name][1][1:], (keys[0, row], values[0, row])))
+            states = self._run(name, states, position, mask, into=into)[0]
+        self.position += 1
+        return states[:, 0]
+
+    def logits(self, hidden: Array) -> Array:
+        """Scores of all tokens behind a hidden state. Raises UnsupportedError where lm_head gives the best token."""
+        if not self.bundle.vocabulary:
+            raise UnsupportedError("lm_head gives the best token, no scores", remedy="compile it with scores as output")
+        (found,) = self._run("lm_head", hidden)
+        return found[0]
+
+    def best(self, hidden: Array) -> int:
+        """The token with the highest score behind a hidden state."""
+        if self.bundle.vocabulary:
+            return best(self.logits(hidden))
+        (found,) = self._run("lm_head", hidden)
+        return int(found[0, 0])
+
+    def generate(
+        self, prompt: Sequence[int] | Ints, count: int, stop: Collection[int] = (), *, one_by_one: bool = False
+    ) -> Iterator[int]:
+        """The best tokens behind a prompt, at most `count`; a token of `stop` is the last.
+
+        Args:
+            one_by_one: read the prompt with the nets for one token, which is slower, has room for longer prompts, and
+                needs no net that is dynamic; hidden states differ in last bits.
+
+        Raises:
+            RuntimeUseError: as `prefill` and `decode`, where the caches are full after the tokens there is room for.
+            UnsupportedError: as `prefill`.
+        """
+        hidden = self._read_one_by_one(self._tokens(prompt)) if one_by_one else self.prefill(prompt)
+        for left in range(count - 1, -1, -1):
+            token = self.best(hidden)
+            yield token
+            if not left or token in stop:
+                return
+            hidden = self.decode(token)
+
+    def _read_one_by_one(self, tokens: Ints) -> Array:
+        room = self.bundle.rows[-1]
+        if len(tokens) > room:
+            raise RuntimeUseError(f"the prompt has {len(tokens)} tokens, the caches have room for {room}")
+        self.position = 0
+        for token in tokens:
+            hidden = self.decode(token)
+        return hidden
+
+    def _tokens(self, given: Sequence[int] | Ints) -> Ints:
+        """Tokens as int32. Raises RuntimeUseError."""
+        tokens, most = np.asarray(given), self.bundle.vocabulary or 1 << 31
+        if not tokens.size:
+            raise RuntimeUseError("there are no tokens, the first comes from a prompt")
+        if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
+            raise RuntimeUseError(f"tokens are numbers in a row, not {tokens.ndim} axes of {tokens.dtype}")
+        if tokens.min() < 0 or tokens.max() >= most:
+            wrong = next(int(token) for token in tokens if not 0 <= token < most)
+            raise RuntimeUseError(f"{wrong} is no token, they are 0 to {most - 1}")
+        return tokens.astype(np.int32)
+
+    def _run(self, name: str, *values: Array, into: Mapping[str, Array] | None = None) -> list[Array]:
+        """Outputs of a net, in order; inputs that are left out keep what is in memory."""
+        inputs, outputs = self.bundle.names[name]
+        found = self._nets[name].run(dict(zip(inputs, values)), raw=True, into=into or {})
+        return [found[each] for each in outputs]
+
+
+def best(logits: Array) -> int:
+    """The token with the highest score, of equal ones the first; NaN is no score."""
+    return int(np.where(np.isnan(logits), -np.inf, logits).argmax())
