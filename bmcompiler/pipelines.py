@@ -72,10 +72,14 @@ SIMPLIFY = Phase(
 )
 
 
-def support(legalize: str) -> Phase:
-    """What the chip can run at all; `legalize` is the pass with its options."""
+def support(legalize: str, unpacked: tuple[str, ...] = ()) -> Phase:
+    """What the chip can run at all; `legalize` is the pass with its options.
+
+    unpacked: precisions without products by packed weights; none are all.
+    """
     return Phase(
         "support",
+        PassRow("dequantize-weights", "products by floats are layers like all others then", precisions=unpacked),
         PassRow(legalize, "ops taken apart make new tensors, which are to get thresholds and types like all others"),
         PassRow("merge-reshapes", "ops taken apart leave reshapes behind each other"),
         PassRow("pixel-shuffles", "a shuffle shows as reshape, permute, reshape once reshapes are merged"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, PassRow, Phase, PipelineTable, support
 
-FLOATS, BYTES = ("f32", "f16", "bf16"), ("int8",)
+HALVES, BYTES = ("f16", "bf16"), ("int8",)
+FLOATS = ("f32", *HALVES)
 BEST = (2,)
 
 PIPELINE = PipelineTable(
     IMPORT,
     SIMPLIFY,
-    support("legalize{form=same}"),
+    support("legalize{form=same}", unpacked=("f32", *BYTES)),
     Phase(
         "precision",
         PassRow("fold-batch-norm{scores=true}", "for floats alone: encoders lose by it in bytes", precisions=FLOATS),
@@ -22,6 +23,7 @@ PIPELINE = PipelineTable(
         PassRow(
             "half-precision{dtype=bf16}", "layers are whole, and nothing is laid out for a type", precisions=("bf16",)
         ),
+        PassRow("dequantize-weights", "types are final: what is left in f32 has no product by them", precisions=HALVES),
         PassRow("calibrate{method=auto}", "all tensors that quantize will meet exist", precisions=BYTES),
         PassRow("quantize{scheme=channel}", "layers are whole, and all floats are f32", precisions=BYTES),
         PassRow("half-precision", "takes what quantize left in float", precisions=BYTES),

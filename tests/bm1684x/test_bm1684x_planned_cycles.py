@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned_cycles import Computation, check, computations, kernels_met, taken, tile_kernels
 from test_bm1684x_table_rows import lookup
+from test_bm1684x_weight_only import packed_weights
 
 import bmcompiler
 from bmcompiler.backends.bm1684x.build import Build
@@ -159,6 +160,7 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"{dtype} classifier", partial(compiled, halves.classifier, [(2, 1, 28, 28)], dtype)
         yield f"{dtype} block", partial(compiled, halves.mobile_block, [(1, 24, 14, 12)], dtype)
         yield f"{dtype} moves", partial(compiled, halves.moves, [(3, 12, 9, 7)], dtype)
+        yield f"{dtype} packed weights", partial(compiled, packed_weights, [(1, 70, 97)], dtype)
         yield f"{dtype} attention", partial(compiled, halves.attention, [(1, 70, 48)], dtype)
     for name, (operands, attributes) in integers.SUMS.items():
         sums = partial(_sums, name, attributes)

@@ -15,6 +15,7 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
 )
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
 from bmcompiler.backends.bm1684x.kernels.lut import LutKernel
+from bmcompiler.backends.bm1684x.kernels.weight_only import WeightOnlyKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.functions import convert
 from bmcompiler.backends.lanes.kernels.functions.activation import ChannelKernel
@@ -35,6 +36,7 @@ KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     QuantizeKernel,
     DequantizeKernel,
     MatmulForms,
+    WeightOnlyKernel,
     AvgPoolForms,
     CastForms,
     GatherForms,

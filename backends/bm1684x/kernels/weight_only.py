@@ -1,0 +1,147 @@
+"""Products with packed weights: unpacked in lanes while the next ones arrive (bm1684x-llm.md 7.1 and 8).
+
+Outputs lie in lanes: weights are the left operand of the product, so that one row of x takes no longer than four. The
+result is transposed within local memory.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from bmcompiler.backends.bm1684x.build import Build
+from bmcompiler.backends.bm1684x.codes import Ar
+from bmcompiler.backends.bm1684x.instructions import arithmetic
+from bmcompiler.backends.bm1684x.instructions.operands import Operand
+from bmcompiler.backends.bm1684x.kernels.packed_rows import HALF, PackedRows
+from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
+from bmcompiler.backends.lanes.build import LaneBuild
+from bmcompiler.backends.lanes.facts import Range
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
+from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.stream import Stream
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
+from bmcompiler.numeric.packed_weights import TYPES
+from bmcompiler.ops.layers.weight_only import WeightOnlyMatmul
+from bmcompiler.target import rule
+
+_SLOTS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Outputs of each lane that are tried as a share."""
+
+
+class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
+    """weight_only_matmul of 16-bit floats with constant weights."""
+
+    ops = (WeightOnlyMatmul,)
+    grid_of_result = False
+
+    @rule("x must be an activation of f16 or bf16")
+    def known_type(self, op: WeightOnlyMatmul) -> bool:
+        return op.x.dtype in TYPES and is_activation(op.x)
+
+    @rule("Codes, scales and zero points must be constants")
+    def constant_weights(self, op: WeightOnlyMatmul) -> bool:
+        return all(map(is_constant, op.operands[1:]))
+
+    @rule("An output must have at most {kernel.chip.most_size} weights, and as many bytes of constants")
+    def known_sizes(self, op: WeightOnlyMatmul) -> bool:
+        return max(op.x.shape[-1], PackedRows(self.machine, op).pitch) <= self.chip.most_size
+
+    def grid(self, op: WeightOnlyMatmul) -> tuple[Axis, ...]:
+        lanes, most = self.chip.lanes, self.chip.most_channels
+        return Axis(_rows(op), lanes, most), Axis(op.weight.shape[0], lanes, most), Axis(1), Axis(1)
+
+    def work(self, op: WeightOnlyMatmul, box: Box) -> TileWork:
+        (r0, r1), (n0, n1) = box[:2]
+        constants, rows, count = PackedRows(self.machine, op), r1 - r0, n1 - n0
+        shape, columns = (1, rows, 1, count), op.weight.shape[0]
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            constants.emit(build, ins[1], count, _words(op, ins[0], rows), scratch, outs[0])
+
+        def store(build: LaneBuild, address: int) -> None:
+            start = build.neuron(op.result) + HALF * (r0 * columns + n0)
+            build.store(start, shape, (0, columns, 0, 1), HALF, address)
+
+        size = self.chip.aligned_bytes(shape, HALF)
+        out = Buffer(size, "nc", HALF * rows * count, store, runs=Runs(rows, rows))
+        inputs = (self._x(op, (r0, r1)), constants.buffer((n0, n1), "c"))
+        return TileWork(inputs, (out,), constants.scratch(count, rows), compute, constants.cycles(count, rows))
+
+    def whole(self, op: WeightOnlyMatmul) -> TileWork | None:
+        """x and the result stay in local memory; constants arrive in shares, in turn in two places."""
+        outputs = op.weight.shape[0]
+        sizes = dict.fromkeys(min(slots * self.chip.lanes, outputs) for slots in _SLOTS)
+        found = [work for work in (self._streamed(op, size) for size in sizes) if self.fits(work)]
+        return min(found, key=self._time, default=None)
+
+    def _streamed(self, op: WeightOnlyMatmul, size: int) -> TileWork:
+        """In shares of so many outputs."""
+        constants, rows, outputs = PackedRows(self.machine, op), _rows(op), op.weight.shape[0]
+        shares = [(first, min(first + size, outputs)) for first in range(0, outputs, size)]
+        one_slot = rows <= self.chip.lanes  # columns of a share lie side by side in a lane
+        block, buffers = constants.block(size), [constants.buffer(share, "") for share in shares]
+        transposed = self.chip.aligned_bytes((1, rows, 1, size), HALF)
+
+        def load(build: LaneBuild, address: int) -> None:
+            for number, buffer in enumerate(buffers[:2]):
+                buffer.transfer(build, address + number * block)
+
+        def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
+            x, *areas = _words(op, ins[0], rows), *scratch
+            for number, (first, end) in enumerate(shares):
+                place, target = ins[1] + number % 2 * block, outs[0] + HALF * first
+                if number > 1:
+                    buffers[number].transfer(build, place)
+                constants.emit(build, place, end - first, x, areas, target if one_slot else areas[-1])
+                if not one_slot:
+                    self._put(op, build, areas[-1], target, end - first, (place, place + block))
+
+        steps = tuple(constants.cycles(end - first, rows) for first, end in shares)
+        if not one_slot:
+            steps = tuple(cycles + self._putting(rows, end - first) for cycles, (first, end) in zip(steps, shares))
+        loads = tuple(constants.load_cycles(end - first) for first, end in shares[2:])
+        ahead, runs = buffers[:2], Runs(1, min(2 * size, outputs))
+        moved = sum(buffer.nbytes for buffer in ahead)
+        coming = Buffer(len(ahead) * block, "", moved, load, True, runs=runs, loads=len(ahead))
+        view = (1, rows, 1, outputs)
+        out = self.machine.activation_out(op.result, view, tuple((0, length) for length in view))
+        areas = constants.scratch(size, rows) + (() if one_slot else (transposed,))
+        inputs = (self._x(op, (0, rows)), coming)
+        if not loads:
+            return TileWork(inputs, (out,), areas, compute, sum(steps))
+        stream = Stream(steps, loads, sum(buffer.nbytes for buffer in buffers[2:]), True)
+        return TileWork(inputs, (out,), areas, compute, round(stream.times(0, 0)[0]), stream=stream)
+
+    def _put(
+        self, op: WeightOnlyMatmul, build: Build, source: int, target: int, columns: int, constants: Range
+    ) -> None:
+        """Copy the columns of a share to their place in the result; then its constants are done with."""
+        rows, kind, outputs = _rows(op), PRECISIONS[op.x.dtype][0], op.weight.shape[0]
+        shape, step = (1, rows, 1, columns), self.chip.aligned_strides((1, rows, 1, outputs), item=HALF)[1]
+        copied = arithmetic.unary(Ar.COPY, shape, Operand(target, kind, True, (0, step, 0, 1)), Operand(source, kind))
+        end = target + HALF * (step * (self.chip.channel_rows(0, rows) - 1) + columns)
+        build.issue(copied, [self.chip.plane(source, shape, HALF), constants], [(target, end)])
+
+    def _putting(self, rows: int, columns: int) -> int:
+        return self.machine.cycles.pass_cycles((1, rows, 1, columns), HALF)
+
+    def _time(self, work: TileWork) -> float:
+        """Cycles of a work alone, from the first load of its constants on."""
+        timing = self.machine.cycles
+        first = timing.bus.load(work.inputs[1]) / timing.bytes_per_cycle
+        if work.stream is None:
+            return first + work.cycles + timing.tile_cycles
+        ends, _ = work.stream.times(first / 2, first)
+        return ends + len(work.stream.steps) * timing.tile_cycles
+
+    def _x(self, op: WeightOnlyMatmul, rows: Range) -> Buffer:
+        depth = op.x.shape[-1]
+        return self.machine.activation_in(op.x, (1, _rows(op), 1, depth), ((0, 1), rows, (0, 1), (0, depth)), "n")
+
+
+def _rows(op: WeightOnlyMatmul) -> int:
+    return prod(op.x.shape[:-1])
+
+
+def _words(op: WeightOnlyMatmul, address: int, rows: int) -> Words:
+    return Words(address, (1, rows, 1, op.x.shape[-1]), item=HALF, dtype=op.x.dtype)
