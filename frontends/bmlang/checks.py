@@ -127,9 +127,9 @@ def _constant_type(row: Row, tensor: Tensor | None, chip: str) -> tuple[DataType
 
 
 def make_constant(tensor: Tensor) -> None:
-    """What `constdata` does. Raises UsageError for a tensor that has been computed, or has no data."""
-    if tensor.given is None or (tensor.array is not tensor.given):
-        raise UsageError("tensor needs data of set_data, and no operator may have written it")
+    """What `constdata` does. Raises UsageError for a tensor that an operator has read or written, or without data."""
+    if tensor.given is None or tensor.used:
+        raise UsageError("tensor needs data of set_data, and no operator may have read or written it")
     tensor.constant = True
 
 

@@ -207,15 +207,12 @@ def _scalars(row: Row, given: dict[str, Any], program: Program, outs: Sequence[T
             continue
         if checks.fits(row, trial, outs, program):
             return trial
-    return {**given, **{name: _any_scalar(given[name], first) for name in plain}}
-
-
-def _any_scalar(value: float, dtype: DataType) -> Scalar:
-    """A scalar for messages: no type is allowed."""
-    try:
-        return Scalar(value, dtype)
-    except UsageError:
-        return Scalar(value)
+    zeros = [{**given, **{name: Scalar(0, dtype) for name in plain}} for dtype in checks.ALL]
+    allowed = [each[plain[0]].dtype.name for each in zeros if checks.fits(row, each, outs, program)]
+    if allowed:
+        numbers = ", ".join(f"{name} {given[name]:g}" for name in plain)
+        raise UsageError(f"{numbers} is no {'|'.join(allowed)} number, as it must be beside {first.name}")
+    return {**given, **{name: Scalar(given[name]) for name in plain}}
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -224,18 +221,19 @@ def _run(
 ) -> None:
     """Compute and record, as the mode says; the outputs take the results."""
     program.calls += 1
-    inputs = list(checks.tensors(row, given))
-    for tensor in (*inputs, *outs):
-        tensor.used = True
     if row.name == "constdata":
         checks.make_constant(outs[0])
         return
+    inputs = list(checks.tensors(row, given))
+    declared = tuple(None if out.used else out.shape for out in outs)
     label = next((out.name for out in outs if out.name), None) or f"{row.name}_{program.calls}"
     function = meanings()[row.name]
     call = Call(row, given, dtypes, tuple(out.shape for out in outs))
     results = _recorded(program, function, call, label, inputs) if program.records else None
     arrays = _computed(program, function, call, label) if program.computes else None
-    _written(program, outs, dtypes, results, arrays)
+    for tensor in (*inputs, *outs):
+        tensor.used = True
+    _written(program, outs, dtypes, declared, results, arrays)
 
 
 def _computed(program: Program, function: Meaning, call: Call, label: str) -> list[tuple[Array, Array | None]]:
@@ -295,9 +293,11 @@ def _written(
     program: Program,
     outs: Sequence[Tensor],
     dtypes: tuple[DataType, ...],
+    declared: Sequence[tuple[int, ...] | None],
     results: list[tuple[Value, Value | None]] | str | None,
     arrays: list[tuple[Array, Array | None]] | None,
 ) -> None:
+    """The outputs take the results. Raises UsageError where a shape that was `declared` is another one."""
     for index, (out, dtype) in enumerate(zip(outs, dtypes)):
         array = size = None
         missing = results if isinstance(results, str) else ""
@@ -305,9 +305,11 @@ def _written(
         if isinstance(results, list):
             value, count = results[index]
             shape = value.shape
+            _need_declared(out, declared[index], shape)
             program.write(out, value)
         if arrays is not None:
             array, size = arrays[index]
+            _need_declared(out, declared[index], array.shape)
             array = array if size is None else array[: int(size.ravel()[0])]
             shape = array.shape
         out.become(dtype, shape, array, missing)
@@ -320,6 +322,14 @@ def _written(
         elif size is not None:
             out.count = Tensor()
             out.count.become(DataType.INT32, (1,), size.reshape(1))
+
+
+def _need_declared(out: Tensor, declared: tuple[int, ...] | None, shape: tuple[int, ...]) -> None:
+    if declared is not None and declared != shape:
+        raise UsageError(
+            f"{out!r} was declared with shape {list(declared)}, the result has {list(shape)}",
+            remedy="declare that one, or none: it follows from the inputs",
+        )
 
 
 OPERATORS: dict[str, Operator] = {name: Operator(row) for name, row in TABLE.items()}

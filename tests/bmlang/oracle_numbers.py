@@ -117,6 +117,8 @@ def conv(args: dict[str, Any], out: DataType) -> Any:
     oh = (h + p.pad_h_t + p.pad_h_b - (p.dh * (kh - 1) + 1)) // p.stride_h + 1
     ow = (w + p.pad_w_l + p.pad_w_r - (p.dw * (kw - 1) + 1)) // p.stride_w + 1
     border = p.left_zero_point if x.dtype.kind in "iu" else x.dtype.type(0)
+    real = p.groups == x.shape[1] == oc and p.mode != QCalMode.LowPrecisionSymmetric and x.dtype.kind in "iu"
+    element = _real_element if real else _element
     found = np.zeros((n, oc, oh, ow), numpy_type(out))
     for b, o, y, z in product(*map(range, found.shape)):
         first = o // (oc // p.groups) * ic
@@ -125,7 +127,7 @@ def conv(args: dict[str, Any], out: DataType) -> Any:
             row, column = y * p.stride_h + r * p.dh - p.pad_h_t, z * p.stride_w + s * p.dw - p.pad_w_l
             inside = 0 <= row < h and 0 <= column < w
             terms.append((x[b, first + i, row, column] if inside else border, weight[o, i, r, s]))
-        found[b, o, y, z] = _element(terms, rest[0][0, o, 0, 0] if rest else None, p, True, out)
+        found[b, o, y, z] = element(terms, rest[0][0, o, 0, 0] if rest else None, p, True, out)
     return found
 
 
@@ -148,6 +150,14 @@ def deconv(args: dict[str, Any], out: DataType) -> Any:
                 terms.append((x[b, i, row, column], weight[i, inner, r, s]))
         found[b, o, y, z] = _element(terms, rest[0][0, o, 0, 0] if rest else None, p, True, out)
     return found
+
+
+def _real_element(terms: list[tuple[Any, Any]], bias: Any, p: Any, _: bool, out: DataType) -> Any:
+    """Of a depthwise convolution in a mode of high precision (seed 003: "converted to FLOAT32")."""
+    total = np.float32(sum((int(a) - p.left_zero_point) * (int(b) - p.right_zero_point) for a, b in terms))
+    if bias is not None:
+        total = np.float32(total + np.float32(bias))
+    return sat(away(np.float32(total * np.float32(p.scale))) + p.output_zero_point, out)
 
 
 def _element(terms: list[tuple[Any, Any]], bias: Any, p: Any, conv: bool, out: DataType) -> Any:

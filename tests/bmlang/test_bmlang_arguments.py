@@ -166,3 +166,25 @@ def test_nothing_cannot_be_compiled(tmp_path: Path) -> None:
         y = bmlang.muls(x, 2.0)
         with pytest.raises(UsageError, match=r"'x' has shape \[2, 0\]: a compiled program cannot take or give nothing"):
             program.compile_with_check("none", [x], [y])
+
+
+def test_what_was_declared_or_used_before_is_not_changed_in_silence() -> None:
+    small, large = np.zeros((2, 3), np.int8), np.zeros((2, 3, 4), np.float32)
+    with bmlang.init(COMPUTE_CPU, "BM1684"):
+        tensor = Tensor(data=large)
+        with pytest.raises(
+            UsageError, match=r"Tensor\('o', FLOAT32, \[9\]\) was declared with shape \[9\], the result has"
+        ):
+            bmlang.add(tensor, tensor, Tensor("o", FLOAT32, [9]))
+        declared = Tensor("o", FLOAT32, [2, 3, 4])
+        bmlang.add(tensor, tensor, declared)
+        bmlang.copy(Tensor(data=small.astype(np.float32)), declared)  # what an operator wrote may be written again
+        assert declared.shape == (2, 3)
+        with pytest.raises(UsageError, match=r"constdata on BM1684: .* no operator may have read or written it"):
+            bmlang.constdata(tensor)
+        with pytest.raises(UsageError, match=r"scalar 70000 is no INT8\|UINT8\|INT16\|UINT16 number"):
+            bmlang.adds(Tensor(data=small), 70000)
+        turned = bmlang.permute(Tensor(data=large), [-1, 0, -2])
+        assert turned.shape == (4, 2, 3)
+        with pytest.raises(BMError, match="permute on BM1684: axis 3 does not exist in a tensor of 3 axes"):
+            bmlang.permute(Tensor(data=large), [3, 0, 1])

@@ -11,12 +11,25 @@ import pytest
 from bmlang_samples import Types, arguments, call, combinations, variants
 
 from bmcompiler import bmlang
-from bmcompiler.bmlang import BOTH, COMPUTE_CPU, INT16, INT32, TABLE, Arithmetic, Compilation, Tensor
+from bmcompiler.bmlang import (
+    BOTH,
+    COMPUTE_CPU,
+    INT16,
+    INT32,
+    TABLE,
+    UINT16,
+    Arithmetic,
+    Compilation,
+    ConvParam,
+    QCalMode,
+    Tensor,
+)
 from bmcompiler.frontends.bmlang.tensor import numpy_type
 from bmcompiler.frontends.bmlang.typings import accepted
 
 NAMES = [name for name in TABLE if name != "constdata"]
 ON_THE_HOST = {row.name for row in TABLE.values() if row.host}
+POINTS = ("left_zero_point", "right_zero_point", "output_zero_point")
 TOGETHER = 16
 """Calls in a program."""
 Case = tuple[str, Types, Types]
@@ -164,3 +177,18 @@ def test_products_along_any_axes(axes: list[int], tmp_path: Path) -> None:
         assert not program.compile_with_check("products", [x, real], outputs).host
     exact = np.prod(data.astype(object), axis=tuple(axes), keepdims=True)
     assert outputs[0].get_data().tolist() == np.clip(exact, -128, 127).tolist()
+
+
+@pytest.mark.parametrize("mode", [QCalMode.HighPrecisionSymmetric, QCalMode.HighPrecisionAsymmetric])
+def test_depthwise_convolutions_of_high_precision_are_computed_in_float(mode: QCalMode, tmp_path: Path) -> None:
+    """255 x 255 is beyond 16 bits with a sign, where the other convolutions saturate (seed 003, conv)."""
+    x = np.full((1, 3, 4, 5), 255, np.uint8)
+    weight = np.stack([np.full((1, 1, 1), number, np.uint8) for number in (255, 7, 100)])
+    points = (0, 100, 9) if mode == QCalMode.HighPrecisionAsymmetric else (0, 0, 0)
+    param = ConvParam(groups=3, scale=1.0, mode=mode, **dict(zip(POINTS, points)))
+    with bmlang.init(BOTH, "BM1684", tmp_path) as program:
+        found = bmlang.conv([Tensor(data=x), Tensor(data=weight)], param, dtype=UINT16)
+        program.compile_with_check("one", program.inputs, [found])
+    numbers = [255 * (number - points[1]) + points[2] for number in (255, 7, 100)]
+    for channel, number in enumerate(numbers):
+        assert (found.get_data()[0, channel] == max(0, number)).all()

@@ -41,7 +41,8 @@ def axis_of(c: Call, name: str, axis: int, rank: int) -> int:
 @meaning("permute")
 def permute(e: Emit, c: Call) -> Value:
     """Axis d of the result is axis order[d]."""
-    return e.op("permute", c["tensor_i"], order=c["order"])
+    x = c["tensor_i"]
+    return e.op("permute", x, order=tuple(axis_of(c, "axis", axis, x.type.rank) for axis in c["order"]))
 
 
 @meaning("tile", "tile_v2", "broadcast")

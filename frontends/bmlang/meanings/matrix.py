@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bmcompiler.frontends.bmlang.checks import mode_of
@@ -45,18 +45,35 @@ def convolution(e: Emit, c: Call) -> Value:
     if x.type.rank != 4 or weight.type.rank != 4:
         raise c.wrong(f"input and weight need 4 axes, got {list(x.shape)} and {list(weight.shape)}")
     channels = weight.shape[0] if c.name == "conv" else weight.shape[1] * p.groups
-    return e.op(
-        c.name,
-        x,
-        weight,
-        *_flat_bias(e, c, inputs, (1, channels, 1, 1)),
-        strides=(p.stride_h, p.stride_w),
-        pads=(p.pad_h_t, p.pad_h_b, p.pad_w_l, p.pad_w_r),
-        dilations=(p.dh, p.dw),
-        group=p.groups,
-        **_quantized(c, x, p),
-        result=c.out,
-    )
+    bias = _flat_bias(e, c, inputs, (1, channels, 1, 1))
+    window = {
+        "strides": (p.stride_h, p.stride_w),
+        "pads": (p.pad_h_t, p.pad_h_b, p.pad_w_l, p.pad_w_r),
+        "dilations": (p.dh, p.dw),
+        "group": p.groups,
+    }
+    numbers = _quantized(c, x, p)
+    if numbers.get("mode", "low") != "low" and p.groups == x.shape[1] == channels:
+        return _depthwise(e, c, (x, weight, *bias), window)
+    return e.op(c.name, x, weight, *bias, **window, **numbers, result=c.out)
+
+
+def _depthwise(e: Emit, c: Call, operands: Sequence[Value], window: Mapping[str, Any]) -> Value:
+    """In float32: the chip's depthwise unit makes no 16 bits that a mode of high precision could go on from.
+
+    y = round(((x - zp_l) * (w - zp_r) + bias) * scale) + zp_o, saturated once, at the end (seed 003, conv).
+    """
+    p = c["param"]
+    x, weight, *bias = (e.cast(each, "f32") for each in operands)
+    centred = [
+        e.op("sub", value, e.full(point, "f32", value)) if point else value
+        for value, point in ((x, p.left_zero_point), (weight, p.right_zero_point))
+    ]
+    total = e.op("conv", *centred, *bias, **window)
+    scaled = e.cast(e.op("mul", total, e.full(p.scale, "f32", total)), "i32")
+    if p.output_zero_point:
+        scaled = e.op("add", scaled, e.full(p.output_zero_point, "i32", scaled))
+    return e.cast(scaled, c.out)
 
 
 @meaning("matrix_mul")
