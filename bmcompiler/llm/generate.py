@@ -87,7 +87,7 @@ class Generator:
         ids[0, :count], positions[0, :count] = tokens, range(count)
         mask = np.full((1, 1, bundle.prompt, bundle.prompt), _MASKED)
         mask[0, 0, :count] = np.where(np.tri(count, bundle.prompt, dtype=bool), 0, _MASKED)
-        self.position = 0  # until all layers have rows
+        self._forget()
         (states,) = self._run("embedding", ids)
         for layer, caches in enumerate(self.caches):
             states[:, count:] = 0  # rows behind the prompt are nobody's
@@ -158,11 +158,17 @@ class Generator:
                 return
             hidden = self.decode(token)
 
+    def _forget(self) -> None:
+        """Empty the caches: rows of zeros, as the weight of a masked row is 0, which times infinity would be NaN."""
+        self.position = 0
+        for cache in (each for pair in self.caches for each in pair):
+            cache[...] = 0
+
     def _read_one_by_one(self, tokens: Ints) -> Array:
         room = self.bundle.rows[-1]
         if len(tokens) > room:
             raise RuntimeUseError(f"the prompt has {len(tokens)} tokens, the caches have room for {room}")
-        self.position = 0
+        self._forget()
         for token in tokens:
             hidden = self.decode(token)
         return hidden

@@ -36,6 +36,13 @@ static void put(bm_tensor_t *to, void *data)
         fail("bm_memcpy_s2d");
 }
 
+static void empty(bm_tensor_t *tensor)
+{
+    uint8_t zero = 0;
+    if (bm_memset_device_ext(handle, &zero, 1, tensor->device_mem) != BM_SUCCESS)
+        fail("bm_memset_device_ext");
+}
+
 /* A stage of a network, with the tensors in the memory where the network has them. */
 static int find(net_t *net, const char *name, int layer, int stage)
 {
@@ -159,8 +166,10 @@ int main(int argc, char **argv)
         put(&block.inputs[1], positions);
         put(&block.inputs[2], mask);
         launch(&block);
-        for (i = 0; i < 2; i++)
+        for (i = 0; i < 2; i++) {
+            empty(&cached.inputs[3 + i]);
             copy(&cached.inputs[3 + i], &block.outputs[1 + i], 0, (size_t)prompt * bytes);
+        }
         states = block.outputs[0];
     }
     bytes = bmrt_tensor_bytesize(&head.inputs[0]);

@@ -39,6 +39,7 @@ bm_status_t bm_memcpy_d2s_partial_offset(bm_handle_t handle, void *dst, bm_devic
 bm_status_t bm_memcpy_d2d_byte(bm_handle_t handle, bm_device_mem_t dst, size_t dst_offset, bm_device_mem_t src, size_t
     src_offset, size_t size);
 bm_status_t bm_memset_device(bm_handle_t handle, int value, bm_device_mem_t mem);
+bm_status_t bm_memset_device_ext(bm_handle_t handle, void *value, int mode, bm_device_mem_t mem);
 
 tpu_kernel_module_t tpu_kernel_load_module_file(bm_handle_t handle, const char *module_file);
 tpu_kernel_module_t tpu_kernel_load_module(bm_handle_t handle, void *data, size_t length);

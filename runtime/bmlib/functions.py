@@ -194,9 +194,21 @@ def bm_memcpy_d2d_byte(
 @_served
 def bm_memset_device(handle: CardHandle, value: int, mem: bm_device_mem_t) -> None:
     """Fill memory with a word of 4 bytes; its size is a multiple of 4."""
-    if mem.size % 4:
-        raise RuntimeUseError(f"a memory of {mem.size} bytes does not consist of words of 4 bytes")
-    handle.card.bytes(mem).view("<i4")[...] = value
+    _fill(handle, mem, np.frombuffer(value.to_bytes(4, "little", signed=True), np.uint8))
+
+
+@_served
+def bm_memset_device_ext(handle: CardHandle, value: Any, mode: int, mem: bm_device_mem_t) -> None:
+    """Fill memory with the first `mode` bytes of `value`, 1 to 4; its size is a multiple of `mode`."""
+    if not 1 <= mode <= 4:
+        raise RuntimeUseError(f"mode is {mode}, must be 1..4 bytes")
+    _fill(handle, mem, host_bytes(value, mode))
+
+
+def _fill(handle: CardHandle, memory: bm_device_mem_t, word: Bytes) -> None:
+    if memory.size % word.size:
+        raise RuntimeUseError(f"a memory of {memory.size} bytes does not consist of words of {word.size} bytes")
+    handle.card.bytes(memory).reshape(-1, word.size)[...] = word
 
 
 def host_bytes(buffer: Any, size: int, *, written: bool = False) -> Bytes:

@@ -86,6 +86,8 @@ LIBRARY: CLibrary = CLibrary(
             name: _buffered(name, args=_size)
             for name in ("tpu_kernel_launch", "tpu_kernel_launch_async", "tpu_kernel_launch_sync")
         },
+        # other modes are refused before the value is read
+        "bm_memset_device_ext": _buffered("bm_memset_device_ext", value=lambda v: min(max(0, int(v["mode"])), 4)),
         "tpu_kernel_load_module": _buffered("tpu_kernel_load_module", data=lambda v: int(v["length"])),
     },
 )

@@ -111,6 +111,17 @@ def test_memory_is_what_is_allocated() -> None:
     assert found[:9].tolist() == [0, *range(8)]
     assert call.bm_memset_device(handle, 0x01020304, memory) == BmStatus.SUCCESS
     assert call.bm_memcpy_d2s(handle, found, memory) == BmStatus.SUCCESS and found.view("<i4")[3] == 0x01020304
+    word = np.array([0xC61C], "<u2")
+    assert call.bm_memset_device_ext(handle, word, 2, memory) == BmStatus.SUCCESS
+    assert call.bm_memcpy_d2s(handle, found, memory) == BmStatus.SUCCESS and set(found.view("<u2")) == {0xC61C}
+    for value, mode, size in (
+        (word, 0, BYTES),
+        (bytes(5), 5, BYTES),
+        (word, 4, BYTES),
+        (bytes(4), 3, BYTES // 4 * 4 - 2),
+    ):
+        part = bm_device_mem_t(memory.device_addr, size)
+        assert call.bm_memset_device_ext(handle, value, mode, part) == BmStatus.PARAM
     beside = bm_device_mem_t(memory.device_addr + 1, BYTES)
     assert call.bm_memcpy_d2s(handle, found, beside) == BmStatus.PARAM
     assert call.bm_memcpy_s2d(handle, memory, data[:-1]) == BmStatus.PARAM
