@@ -14,7 +14,7 @@ import onnx
 
 from bmcompiler.errors import FileFormatError
 from bmcompiler.frontends.onnx.registry import Tensor
-from bmcompiler.frontends.onnx.tensors import onnx_type
+from bmcompiler.frontends.onnx.tensors import NARROW, onnx_type
 from bmcompiler.ir import TensorType, Value, type_of_array
 
 Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
@@ -99,7 +99,9 @@ def _nearest(versions: Sequence[int], opset: int) -> int:
 
 def tensor_type(tensor: Tensor | None) -> TensorType | None:
     """The type of a value or constant; None of an absent one."""
-    return tensor.type if isinstance(tensor, Value) else None if tensor is None else type_of_array(tensor)
+    if isinstance(tensor, Value):
+        return tensor.type
+    return None if tensor is None or tensor.dtype.name in NARROW else type_of_array(tensor)
 
 
 def graph_nodes(graph: onnx.GraphProto, inputs: Mapping[str, str], outputs: Mapping[str, str], scope: str) -> Body:

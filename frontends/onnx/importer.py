@@ -23,13 +23,14 @@ from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.padded import padding_notes
 from bmcompiler.frontends.onnx.refusals import CUSTOM_GROUP, is_unknown, no_converter, result_types, ways_on
 from bmcompiler.frontends.onnx.registry import Converter, Tensor, find_converter, run_converter
-from bmcompiler.frontends.onnx.tensors import check_extent, to_array
+from bmcompiler.frontends.onnx.tensors import NARROW, check_extent, to_array
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Module, Operation, Value, erase_dead
 from bmcompiler.ir.keys import TENSOR_NAME, WEIGHT
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.elements.elementwise import Arithmetic
+from bmcompiler.ops.elements.linear_quant import DequantizeLinear
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.plugins.registry import failure_note
 from bmcompiler.spelling import spelled
@@ -173,6 +174,8 @@ class _Importer:
     def _value(self, name: str, tensor: Tensor) -> Value:
         if isinstance(tensor, Value):
             return tensor
+        if tensor.dtype.name in NARROW:
+            raise UnsupportedError(f"tensor '{name}' is of type {tensor.dtype.name}, which only DequantizeLinear reads")
         if name not in self.weights:
             self.weights[name] = self.builder.weight(tensor, name)
         return self.weights[name]
@@ -310,7 +313,8 @@ class _Importer:
         for op in ops:
             self._check_op(op)
         arrays = [tensor for tensor in node.tensors if isinstance(tensor, np.ndarray)]
-        if not constant or sum(r.type.size for op in ops for r in op.results) > 4 * growth_limit(arrays):
+        blocks = any(isinstance(op, DequantizeLinear) and op.in_blocks for op in ops)  # a product may take them so
+        if not constant or blocks or sum(r.type.size for op in ops for r in op.results) > 4 * growth_limit(arrays):
             return results
         known: dict[Value, np.ndarray] = {}
         for value in self.weights.values():

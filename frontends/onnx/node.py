@@ -11,7 +11,7 @@ import onnx
 
 from bmcompiler.errors import FileFormatError, ShapeError, UnsupportedError
 from bmcompiler.frontends.onnx.registry import Tensor
-from bmcompiler.frontends.onnx.tensors import to_array
+from bmcompiler.frontends.onnx.tensors import NARROW, to_array
 from bmcompiler.ir import Block, Function, TensorType, Value, type_of_array
 from bmcompiler.spelling import spelled
 
@@ -138,7 +138,9 @@ class Node:
     def tensor_type(self, index: int) -> TensorType:
         """The type of an input, value or constant."""
         tensor = self.tensor(index)
-        return tensor.type if isinstance(tensor, Value) else type_of_array(tensor)
+        if isinstance(tensor, Value):
+            return tensor.type
+        return self.input(index).type if tensor.dtype.name in NARROW else type_of_array(tensor)  # which refuses them
 
     def shape(self, index: int = 0) -> tuple[int, ...]:
         """Dimensions of an input."""

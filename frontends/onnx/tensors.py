@@ -38,6 +38,10 @@ ELEMENT_TYPES: dict[int, tuple[np.dtype[Any], str]] = {
 }
 
 
+NARROW = {"int4": np.dtype("i1"), "uint4": np.dtype("u1")}
+"""Types of constants of 4 bits -> that of bytes which hold them. Only DequantizeLinear takes such constants."""
+
+
 def element_name(code: int) -> str:
     """ONNX's own name of an element type code, for messages."""
     return str(_T.DataType.Name(code)) if code in _T.DataType.values() else str(code)
@@ -86,11 +90,35 @@ def to_array(tensor: onnx.TensorProto, folder: Path | None, span: Span | None = 
         UnsupportedError: element type without a TensorOp type.
     """
     name = tensor.name or "unnamed"
-    dtype, field = _element_type(tensor, name)
     shape = tuple(tensor.dims)
     if any(d < 0 for d in shape) or len(shape) > _MAX_RANK:
         raise FileFormatError(f"tensor '{name}' has impossible dimensions {list(shape)[:_MAX_RANK]}")
-    count = prod(shape)
+    if tensor.data_type in (_T.INT4, _T.UINT4):
+        pairs = _elements(tensor, name, (-(-prod(shape) // 2),), ELEMENT_TYPES[_T.UINT8], folder, span)
+        return _of_pairs(pairs, prod(shape), tensor.data_type == _T.INT4).reshape(shape)
+    return _elements(tensor, name, shape, _element_type(tensor, name), folder, span)
+
+
+def _of_pairs(pairs: np.ndarray, count: int, signed: bool) -> np.ndarray:
+    """Elements of 4 bits, the first of a byte in its low half, as numpy has them."""
+    import ml_dtypes
+
+    codes = np.stack([pairs & 15, pairs >> 4], axis=-1).reshape(-1)[:count]
+    if signed:
+        return ((codes ^ 8).astype(np.int8) - np.int8(8)).astype(ml_dtypes.int4)
+    return codes.astype(ml_dtypes.uint4)
+
+
+def _elements(
+    tensor: onnx.TensorProto,
+    name: str,
+    shape: tuple[int, ...],
+    kind: tuple[np.dtype[Any], str],
+    folder: Path | None,
+    span: Span | None,
+) -> np.ndarray:
+    """Those of a type that numpy has."""
+    (dtype, field), count = kind, prod(shape)
     if tensor.data_location == _T.EXTERNAL:
         return _external(tensor, name, dtype, count, folder).reshape(shape)
     if span is not None:

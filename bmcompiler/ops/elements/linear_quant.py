@@ -119,6 +119,11 @@ class LinearQuant(TensorOp):
     axis = attr(Axis, 1)
     block_size = attr(int, 0)
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether it is of a matrix with several scales along an axis, as weights of few bits have them."""
+        return self.block_size > 0 and self.input.type.rank == 2
+
     def check_parameters(self) -> None:
         """Shapes of scale and zero point. Raises ShapeError."""
         scale = self.scale

@@ -8,6 +8,7 @@ from bmcompiler.frontends.onnx.ops import (
     layout,
     matrix,
     normalization,
+    packed_weights,
     pooling,
     quantization,
     recurrent,
@@ -19,6 +20,6 @@ from bmcompiler.frontends.onnx.ops import (
 )
 
 __all__ = [
-    "activations", "arithmetic", "convolution", "indexing", "layout", "matrix", "normalization", "pooling",
-    "quantization", "recurrent", "reductions", "resampling", "rows", "selection", "signal",
+    "activations", "arithmetic", "convolution", "indexing", "layout", "matrix", "normalization", "packed_weights",
+    "pooling", "quantization", "recurrent", "reductions", "resampling", "rows", "selection", "signal",
 ]  # fmt: skip

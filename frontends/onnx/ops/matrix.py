@@ -9,6 +9,7 @@ import numpy as np
 
 from bmcompiler.errors import FileFormatError, ShapeError
 from bmcompiler.frontends.onnx.node import Node
+from bmcompiler.frontends.onnx.ops.packed_weights import by_packed
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
@@ -32,7 +33,8 @@ def gemm(node: Node, b: Builder) -> Value:
     transposed = {"transpose_left": turn_left, "transpose_right": turn_right}
     if bias is not None:
         return b.matmul(left, right, b.weight(bias, names[2]), **transposed)
-    out = b.matmul(left, right, **transposed)
+    out = None if turn_left else by_packed(b, left, right, turn_right)
+    out = out or b.matmul(left, right, **transposed)
     if alpha != 1:
         out = b.mul(out, b.weight(_scalar(out, alpha), "alpha"))
     if node.has(2) and beta != 0:
@@ -68,7 +70,7 @@ def product(b: Builder, left: Value, right: Value) -> Value:
         left = b.reshape(left, shape=(1, *left.shape))
     if drop_column:
         right = b.reshape(right, shape=(*right.shape, 1))
-    out = b.matmul(left, right)
+    out = by_packed(b, left, right) or b.matmul(left, right)
     if drop_row or drop_column:
         *batch, rows, columns = out.shape
         kept = ([] if drop_row else [rows]) + ([] if drop_column else [columns])

@@ -12,8 +12,9 @@ from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.ops.convolution import convolve
 from bmcompiler.frontends.onnx.ops.matrix import product
 from bmcompiler.frontends.onnx.registry import onnx_op
-from bmcompiler.frontends.onnx.tensors import dtype_name
+from bmcompiler.frontends.onnx.tensors import NARROW, dtype_name
 from bmcompiler.ir import Value
+from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.ops.builder import Builder
 
 
@@ -43,14 +44,38 @@ def quantize_linear(node: Node, b: Builder) -> Value:
 
 @onnx_op("DequantizeLinear")
 def dequantize_linear(node: Node, b: Builder) -> Value:
-    x, scale = node.input(0), node.input(1)
-    stated = node.int("output_dtype", 0)
-    out = b.dequantize_linear(
-        x, scale, node.optional(2), axis=_axis(node, scale, x.type.rank), block_size=node.int("block_size", 0)
-    )
+    """Constants of 4 bits become bytes; one scale per output of a matrix of them is that of a block."""
+    x, scale, stated, size = _bytes(node, b, 0), node.input(1), node.int("output_dtype", 0), node.int("block_size", 0)
+    zero_point = _bytes(node, b, 2) if node.has(2) else None
+    axis = _axis(node, scale, x.type.rank)
+    if _is_narrow(node, 0) and not size and x.type.rank == 2 and scale.shape == (x.shape[axis],):
+        axis, size = 1 - axis, x.shape[1 - axis]
+        scale, zero_point = (value and _as_column(b, value, axis) for value in (scale, zero_point))
+    out = b.dequantize_linear(x, scale, zero_point, axis=axis, block_size=size)
     if stated and dtype_name(stated) != out.dtype:
         out = b.cast(out, dtype=dtype_name(stated))
     return out
+
+
+def _as_column(b: Builder, vector: Value, axis: int) -> Value:
+    """A vector as a matrix that has one position along an axis; a constant stays one."""
+    shape = (-1, 1) if axis else (1, -1)
+    if vector.op is None or vector.op.name != WEIGHT:
+        return b.reshape(vector, shape=tuple(vector.type.size if n < 0 else n for n in shape))
+    key = vector.op.attributes["key"]
+    return b.weight(b.module.weights[key].reshape(shape), key)
+
+
+def _is_narrow(node: Node, index: int) -> bool:
+    return node.is_constant(index) and node.constant(index).dtype.name in NARROW
+
+
+def _bytes(node: Node, b: Builder, index: int) -> Value:
+    """An input; constants of 4 bits as bytes."""
+    if not _is_narrow(node, index):
+        return node.input(index)
+    array = node.constant(index)
+    return b.weight(array.astype(NARROW[array.dtype.name]), node.proto.input[index])
 
 
 def _real(node: Node, b: Builder, index: int, axis: int = 1) -> Value:
