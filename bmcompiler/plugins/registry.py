@@ -28,11 +28,11 @@ GROUPS = tuple(
     f"bmcompiler.{kind}"
     for kind in ("frontends", "targets", "devices", "passes", "onnx_ops", "caffe_layers", "tensor_ops", "tensor_insts")
 )
-OTHER_GROUPS = tuple(
-    f"bmcompiler.{kind}"
-    for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles", "listings", "c_libraries")
+OTHER_GROUPS = (
+    *(f"bmcompiler.{kind}" for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles")),
+    *(f"bmcompiler.{kind}" for kind in ("listings", "c_libraries", "llm_families")),
 )
-"""Groups that chips with a model file of their own need, and the runtime."""
+"""Groups that chips with a model file of their own need, the runtime, and language models."""
 BUILT_IN = "bmcompiler"
 """Name of the distribution whose entry points are the built-in parts."""
 
@@ -52,6 +52,7 @@ _EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
 _BASES = {
     "bmcompiler.frontends": ("a frontend", "bmcompiler.frontend", "Frontend"),
     "bmcompiler.targets": ("a target", "bmcompiler.target", "Target"),
+    "bmcompiler.llm_families": ("a family of language models", "bmcompiler.llm.families", "Family"),
 }
 """Where an entry point must name an object of a class of ours: module and name of the class."""
 

@@ -1,0 +1,157 @@
+"""A model folder: what its configuration says and its weights hold, layer by layer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bmcompiler.llm.checkpoint import Checkpoint
+from bmcompiler.llm.config import Architecture, read_architecture
+from bmcompiler.llm.linear import CodeScheme, LinearLayer, check_linear, read_linear, scheme_of
+from bmcompiler.numeric.arrays import Array, Floats
+
+_PREFIXES = ("model.", "language_model.model.", "model.language_model.")
+"""What stands before the names of tensors: of a language model, and of the language half of another."""
+
+
+class LayerWeights(NamedTuple):
+    """A decoder layer. Norms are their factors, (hidden) or (head_dim), None where there is none."""
+
+    attention_norm: Floats | None
+    attention_out_norm: Floats | None
+    mlp_norm: Floats | None
+    mlp_out_norm: Floats | None
+    q_norm: Floats | None
+    k_norm: Floats | None
+    q: LinearLayer
+    k: LinearLayer
+    v: LinearLayer
+    o: LinearLayer
+    gate: LinearLayer
+    up: LinearLayer
+    down: LinearLayer
+
+
+class _Part(NamedTuple):
+    """A linear layer of the model in the checkpoint: name, outputs, inputs, whether it has a bias."""
+
+    name: str
+    outputs: int
+    depth: int
+    bias: bool
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A folder with `config.json` and weights; `open_model` makes it. In memory are names and places alone."""
+
+    folder: Path
+    architecture: Architecture
+    checkpoint: Checkpoint
+    prefix: str
+    scheme: CodeScheme | None
+
+    def layer(self, index: int) -> LayerWeights:
+        """The weights of a layer. Floats are mapped, codes unpacked. Raises FileFormatError, UnsupportedError."""
+        facts, root = self.architecture, f"{self.prefix}layers.{index}."
+        norms = facts.family.norms
+        each = {name: self._norm(root + name) for name in _norm_names(facts)}
+        parts = {part.name: self._linear(root, part) for part in _linears(facts)}
+        if facts.family.fused:
+            queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
+            whole, both = parts["self_attn.qkv_proj"], parts["mlp.gate_up_proj"]
+            q, rest = whole.rows(0, queries), whole.rows(queries, whole.outputs)
+            k, v = rest.rows(0, keys), rest.rows(keys, 2 * keys)
+            gate, up = both.rows(0, facts.inner), both.rows(facts.inner, 2 * facts.inner)
+        else:
+            q, k, v = (parts[f"self_attn.{name}_proj"] for name in "qkv")
+            gate, up = parts["mlp.gate_proj"], parts["mlp.up_proj"]
+        return LayerWeights(
+            each.get(norms.attention), each.get(norms.attention_out), each.get(norms.mlp), each.get(norms.mlp_out),
+            each.get("self_attn.q_norm"), each.get("self_attn.k_norm"),
+            q, k, v, parts["self_attn.o_proj"], gate, up, parts["mlp.down_proj"],
+        )  # fmt: skip
+
+    def embedding(self) -> Array:
+        """The table of embeddings (vocabulary, hidden), mapped, in the type of the checkpoint."""
+        return self.checkpoint.read(f"{self.prefix}embed_tokens.weight")
+
+    def head(self) -> LinearLayer:
+        """What gives the logits; the table of embeddings where they are tied."""
+        if self.architecture.tied:
+            return LinearLayer(self.embedding(), self.architecture.hidden)
+        return read_linear(self.checkpoint, self._head_name(), self.architecture.hidden, self.scheme, False)
+
+    def final_norm(self) -> Floats:
+        """The factors behind the last layer, (hidden)."""
+        return self._norm(f"{self.prefix}norm")
+
+    def check(self) -> None:
+        """Whether all tensors are there with the shapes that `config.json` asks for. Raises FileFormatError."""
+        facts = self.architecture
+        self.checkpoint.place(f"{self.prefix}embed_tokens.weight", [facts.vocabulary, facts.hidden])
+        self.checkpoint.place(f"{self.prefix}norm.weight", [facts.hidden])
+        if not facts.tied:
+            check_linear(self.checkpoint, self._head_name(), facts.vocabulary, facts.hidden, self.scheme, False)
+        for index in range(facts.layers):
+            root = f"{self.prefix}layers.{index}."
+            for name, size in _norm_names(facts).items():
+                self.checkpoint.place(f"{root}{name}.weight", [size])
+            for name, outputs, depth, bias in _linears(facts):
+                check_linear(self.checkpoint, root + name, outputs, depth, self.scheme, bias)
+
+    def _head_name(self) -> str:
+        return "language_model.lm_head" if "language_model.lm_head.weight" in self.checkpoint else "lm_head"
+
+    def _norm(self, name: str) -> Floats:
+        found = self.checkpoint.read(f"{name}.weight").astype(np.float32)
+        return found + np.float32(self.architecture.family.norm_offset)
+
+    def _linear(self, root: str, part: _Part) -> LinearLayer:
+        return read_linear(self.checkpoint, root + part.name, part.depth, self.scheme, part.bias)
+
+
+def open_model(folder: str | os.PathLike[str]) -> LanguageModel:
+    """Read `config.json` and the headers of the weights, and hold the two together.
+
+    Raises:
+        FileFormatError: a file is missing, damaged or cut off, a tensor is missing or has another shape.
+        UnsupportedError: a family, an activation, a rotary embedding or a quantization that nobody knows.
+    """
+    path = Path(folder)
+    architecture = read_architecture(path)
+    checkpoint = Checkpoint(path)
+    prefix = next((each for each in _PREFIXES if f"{each}embed_tokens.weight" in checkpoint), _PREFIXES[0])
+    model = LanguageModel(
+        path, architecture, checkpoint, prefix, scheme_of(architecture.quantization, path / "config.json")
+    )
+    model.check()
+    return model
+
+
+def _norm_names(facts: Architecture) -> dict[str, int]:
+    """Norms of a layer with their sizes."""
+    norms = facts.family.norms
+    around = (norms.attention, norms.attention_out, norms.mlp, norms.mlp_out)
+    heads = ("self_attn.q_norm", "self_attn.k_norm") if facts.family.head_norms else ()
+    return {**{name: facts.hidden for name in around if name}, **dict.fromkeys(heads, facts.head_dim)}
+
+
+def _linears(facts: Architecture) -> Iterator[_Part]:
+    """LinearLayer layers of a layer, as they lie in the checkpoint."""
+    hidden, queries, keys = facts.hidden, facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
+    if facts.family.fused:
+        yield _Part("self_attn.qkv_proj", queries + 2 * keys, hidden, facts.qkv_bias)
+        yield _Part("mlp.gate_up_proj", 2 * facts.inner, hidden, facts.mlp_bias)
+    else:
+        for name, outputs in (("q", queries), ("k", keys), ("v", keys)):
+            yield _Part(f"self_attn.{name}_proj", outputs, hidden, facts.qkv_bias)
+        for name in ("gate", "up"):
+            yield _Part(f"mlp.{name}_proj", facts.inner, hidden, facts.mlp_bias)
+    yield _Part("self_attn.o_proj", hidden, queries, facts.out_bias)
+    yield _Part("mlp.down_proj", hidden, facts.inner, facts.mlp_bias)

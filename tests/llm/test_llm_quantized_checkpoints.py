@@ -1,0 +1,146 @@
+"""GPTQ and AWQ folders as they are, and float ones quantized here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llm.model_folders import small_config, small_tensors, write_folder
+
+from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.interpreter import run_module
+from bmcompiler.llm.float_model import FloatModel
+from bmcompiler.llm.model import LanguageModel, open_model
+from bmcompiler.llm.nets import build_net
+from bmcompiler.llm.precision import Precision, in_precision
+from bmcompiler.numeric.packed_weights import PackedWeights
+
+GROUP = 32
+AWQ_COLUMNS = (0, 2, 4, 6, 1, 3, 5, 7)
+"""Columns in the nibbles of a word, lowest first."""
+
+
+def words(codes: np.ndarray, bits: int, columns: tuple[int, ...]) -> np.ndarray:
+    """Codes (rows, n) in int32 words along the last axis, code `columns[i]` of a word in its i-th place."""
+    parts = codes.reshape(len(codes), -1, 32 // bits).astype(np.uint64)
+    return sum(parts[..., c] << np.uint64(bits * i) for i, c in enumerate(columns)).astype(np.uint32).view(np.int32)
+
+
+def quantized_tensors(
+    method: str, bits: int, order: np.ndarray | None = None, stored: int = 1
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """A model of random codes, and the same one in floats."""
+    config = small_config(hidden_size=64, intermediate_size=96)
+    rng, packed, plain = np.random.default_rng(5), {}, small_tensors(config, np.float16)
+    for name, weight in list(plain.items()):
+        if "_proj" not in name:
+            packed[name] = weight
+            continue
+        (n, k), root = weight.shape, name.removesuffix(".weight")
+        codes = rng.integers(0, 2**bits, (k, n))
+        zeros = rng.integers(0, 2**bits, (k // GROUP, n))
+        scales = ((rng.random((k // GROUP, n)) + 0.5) * k**-0.5 * 2 / 2**bits).astype(np.float16)
+        groups = np.arange(k) // GROUP
+        if order is not None:
+            groups = groups[np.argsort(np.random.default_rng(k).permutation(k))]
+            packed[f"{root}.g_idx"] = groups.astype(np.int32)
+        wide = scales[groups].astype(np.float32) * (codes - zeros[groups]).astype(np.float32)
+        plain[name] = wide.T.copy()
+        straight = tuple(range(32 // bits))
+        if method == "gptq":
+            packed[f"{root}.qweight"] = np.ascontiguousarray(words(codes.T, bits, straight).T)
+            packed[f"{root}.qzeros"] = words((zeros - stored) % 2**bits, bits, straight)
+        else:
+            packed[f"{root}.qweight"] = words(codes, bits, AWQ_COLUMNS)
+            packed[f"{root}.qzeros"] = words(zeros, bits, AWQ_COLUMNS)
+        packed[f"{root}.scales"] = scales
+    return packed, plain
+
+
+def quantized_model(folder: Path, method: str, bits: int, tensors: dict[str, np.ndarray], **more: Any) -> LanguageModel:
+    given = {"quant_method": method, "bits": bits, "group_size": GROUP, **more}
+    config = small_config(torch_dtype="float16", quantization_config=given)
+    return open_model(write_folder(folder, config, tensors))
+
+
+@pytest.mark.parametrize(
+    "method, bits, more",
+    [
+        ("gptq", 4, {}),
+        ("gptq", 8, {}),
+        ("gptq", 4, {"checkpoint_format": "gptq_v2"}),
+        ("gptq", 4, {"desc_act": True}),
+        ("awq", 4, {"version": "gemm", "zero_point": True}),
+    ],
+)
+def test_codes_mean_what_the_floats_are(method: str, bits: int, more: dict[str, Any], tmp_path: Path) -> None:
+    order = np.arange(1) if more.get("desc_act") else None
+    packed, plain = quantized_tensors(method, bits, order, stored=0 if "checkpoint_format" in more else 1)
+    model = quantized_model(tmp_path / "codes", method, bits, packed, **more)
+    floats = open_model(write_folder(tmp_path / "floats", small_config(), plain))
+    for part in ("q", "k", "v", "o", "gate", "up", "down"):
+        found = getattr(model.layer(1), part)
+        np.testing.assert_array_equal(found.dense(), getattr(floats.layer(1), part).dense())
+        assert isinstance(found.weight, PackedWeights) and (found.order is None) == (order is None)
+    ids = [1, 60, 33, 7, 7, 2]
+    wanted = FloatModel(floats).states(ids)
+    np.testing.assert_array_equal(FloatModel(model).states(ids), wanted)
+    np.testing.assert_allclose(states_of_nets(model, ids, "f32"), wanted, atol=1e-5)
+    error = np.abs(states_of_nets(model, ids, "f16") - wanted)
+    assert 0 < error.max() < 0.02
+
+
+def states_of_nets(model: LanguageModel, ids: list[int], dtype: str) -> np.ndarray:
+    precision = Precision(dtype)
+    state = run_module(
+        build_net(model, "embedding", length=len(ids), precision=precision), {"input_ids": np.array([ids], np.int32)}
+    )["embedding"]
+    mask = np.where(np.tri(len(ids), dtype=bool), 0, -10000).astype(state.dtype)[None, None]
+    for i in range(model.architecture.layers):
+        module = build_net(model, f"block_{i}", length=len(ids), precision=precision)
+        positions = np.arange(len(ids), dtype=np.int32)[None]
+        inputs = {"input_states": state, "position_ids": positions, "attention_mask": mask}
+        state = run_module(module, inputs)["output_states"]
+    return state[0].astype(np.float32)
+
+
+def test_groups_of_unlike_sizes_are_refused(tmp_path: Path) -> None:
+    packed, _ = quantized_tensors("gptq", 4, np.arange(1))
+    name = "model.layers.0.mlp.up_proj.g_idx"
+    packed[name] = np.where(np.arange(len(packed[name])) < 5, 0, packed[name]).astype(np.int32)
+    model = quantized_model(tmp_path, "gptq", 4, packed, desc_act=True)
+    with pytest.raises(UnsupportedError, match="g_idx' has groups that do not hold 32 inputs each"):
+        model.layer(0)
+
+
+@pytest.mark.parametrize("kind", ["qweight", "qzeros", "scales"])
+def test_tensors_of_a_quantized_layer_that_do_not_fit(kind: str, tmp_path: Path) -> None:
+    packed, _ = quantized_tensors("gptq", 4)
+    name = f"model.layers.1.self_attn.k_proj.{kind}"
+    with pytest.raises(FileFormatError, match=rf"{kind}' has shape .* asks for"):
+        quantized_model(tmp_path / "other", "gptq", 4, {**packed, name: packed[name][:1]})
+    packed.pop(name)
+    with pytest.raises(FileFormatError, match=f"'{name}' is missing"):
+        quantized_model(tmp_path, "gptq", 4, packed)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("bits, limit", [(8, 0.006), (4, 0.1)])
+def test_weights_quantized_here_are_near(bits: int, limit: float, dtype: str, tmp_path: Path) -> None:
+    model = open_model(write_folder(tmp_path, small_config(), small_tensors(small_config())))
+    linear = model.layer(0).gate
+    held = in_precision(linear, Precision(dtype, bits, group_size=32), bits, "gate")
+    assert isinstance(held.weight, PackedWeights) and held.weight.codes.shape == (96, 64 * bits // 8)
+    error = held.dense() - linear.dense()
+    assert 0 < np.sqrt(np.mean(error**2) / np.mean(linear.dense() ** 2)) < limit
+
+
+def test_a_net_keeps_codes_as_codes(tmp_path: Path) -> None:
+    model = open_model(write_folder(tmp_path, small_config(), small_tensors(small_config())))
+    module = build_net(model, "block_0", length=4, precision=Precision("f16", 4, group_size=32))
+    products = [op for op in module.main.ops if op.short_name == "weight_only_matmul"]
+    assert len(products) == 7 and {op.operands[1].dtype for op in products} == {"u8"}
+    head = build_net(model, "lm_head", length=4, precision=Precision("f16", head_bits=8))
+    assert "weight_only_matmul" in {op.short_name for op in head.main.ops}
