@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -13,6 +13,7 @@ from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.groups.choose import choose_groups, planned_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
+from bmcompiler.codegen.groups.structure import structure_of
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.program import Program, compile_programs
 from bmcompiler.codegen.rows import memory_totals
@@ -99,7 +100,18 @@ class LaneTarget(Target, Generic[P]):
         return self.machine.tiler, self.copier()
 
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
-        return choose_groups(function, self, *self.resident_memory(), level)
+        """Found once for functions that differ in the numbers of their weights alone."""
+        key, ops = (level, structure_of(function)), function.ops
+        if key not in self._groups:
+            places = {op: place for place, op in enumerate(ops)}
+            found = choose_groups(function, self, *self.resident_memory(), level)
+            self._groups[key] = [([places[op] for op in group], slices) for group, slices in found]
+        return [([ops[place] for place in group], slices) for group, slices in self._groups[key]]
+
+    @cached_property
+    def _groups(self) -> dict[Hashable, list[tuple[list[int], tuple[int, int, int, int]]]]:
+        """Places of ops, and slices, of the groups that were found."""
+        return {}
 
     def planned_cycles(self, function: Function, level: int) -> float | None:
         return planned_cycles(function, self, *self.resident_memory(), level)

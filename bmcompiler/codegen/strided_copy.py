@@ -123,11 +123,15 @@ def _assign(axes: list[Dim], limits: CopyLimits) -> tuple[Dim, Dim, Dim, Dim, li
     forward = [dim for dim in axes if min(dim.src, dim.dst) >= 0]
     (low, high), (least, most) = limits.w_source, limits.w_target
     narrow = [dim for dim in forward if low <= dim.src <= high and least <= dim.dst <= most]
-    choices = []
+    whole, most_covered, best = prod(dim.size for dim in axes), 0, (_ONE, _ONE, _ONE, _POINT)
     for w in (*sorted(narrow, key=lambda dim: (max(dim.src, 1), dim.dst)), _POINT):
         rest = [dim for dim in forward if dim is not w]
         for h in (_ONE, *(dim for dim in rest if max(dim.src, dim.dst) <= limits.h)):
             others = [dim for dim in rest if dim is not h]
-            choices += [(*pair, h, w) for pair in combinations((_ONE, _ONE, *others), 2)]
-    best = max(choices, key=lambda choice: prod(dim.size for dim in choice))
+            for n, c in combinations((_ONE, _ONE, *others), 2):
+                covered = n.size * c.size * h.size * w.size
+                if covered > most_covered:
+                    most_covered, best = covered, (n, c, h, w)
+                if covered == whole:
+                    return *best, []
     return *best, [dim for dim in axes if all(dim is not chosen for chosen in best)]

@@ -183,10 +183,17 @@ def _asymmetric(
 ) -> np.ndarray:
     """Padding counts as the zero point of the input; only so bias2 is one number per channel (bmlang.md 3.3)."""
     of_input, of_weight, of_output = op.zero_points
-    crossed = sums(x, np.full_like(weight, of_weight), of_input) if of_weight else None
+    crossed = sums(x, _one_channel(op, weight, of_weight), of_input) if of_weight else None
     bias2 = corrected_bias(op, weight, bias, over_depth)
     factor = quant_modes.rescale(op.scale, floor=op.opname == "conv")
     return quant_modes.asymmetric(sums(x, weight, of_input), crossed, factor, op.type.dtype, bias2, of_output)
+
+
+def _one_channel(op: Products, weight: np.ndarray, value: int) -> np.ndarray:
+    """Weights that are all `value`, for one output channel where all have the same sums."""
+    if op.opname != "conv":
+        return np.full_like(weight[..., :1], value)
+    return np.full_like(weight[:1] if op.attributes.get("group", 1) == 1 else weight, value)
 
 
 def _channel(

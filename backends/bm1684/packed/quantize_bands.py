@@ -42,6 +42,7 @@ class QuantizeBandsKernel(LocalKernel[QuantizeBands]):
     """quantize_bands, in one tile, with a place for the floats of each band."""
 
     ops = (QuantizeBands,)
+    asks_readers = True
 
     @rule("The operand must be an input of the net, in f32")
     def input_of_net(self, op: QuantizeBands) -> bool:

@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen import kernels
 from bmcompiler.codegen.groups.regions import rows_of
 from bmcompiler.codegen.groups.slices import RANK
 from bmcompiler.codegen.kernels import contents_of, dims4, is_activation, is_constant
-from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import Box, TileWork
-from bmcompiler.ir import Value
+from bmcompiler.ir import Operation, Value
+from bmcompiler.ir.keys import WEIGHT
 from bmcompiler.target import OpT
 
 __all__ = ["DeviceKernel", "LocalKernel", "contents_of", "dims4", "is_activation", "is_constant", "item_bytes"]
 
 
 class DeviceKernel(kernels.DeviceKernel[OpT]):
-    """A kernel of a lane chip."""
+    """A kernel of a lane chip. What its rules said of an op they say of all that are made and read alike.
+
+    asks_readers: whether rules look at who reads the result; then they are asked each time.
+    """
+
+    asks_readers: ClassVar[bool] = False
 
     def __init__(self, machine: LaneMachine) -> None:
         self.machine, self.chip = machine, machine.chip
+
+    def unsupported_reason(self, op: OpT) -> str | None:
+        asked = None if self.asks_readers else _as_rules_see(op)
+        if asked is None:
+            return super().unsupported_reason(op)
+        key = (self.machine.tiler.lane_bytes, asked)
+        if key not in self._reasons:
+            self._reasons[key] = super().unsupported_reason(op)
+        return self._reasons[key]
+
+    @cached_property
+    def _reasons(self) -> dict[Hashable, str | None]:
+        return {}
 
     def moving_cycles(self, op: OpT) -> int | None:
         """Estimated cycles of an op that only moves elements, between places in global memory; None = not known."""
@@ -67,6 +88,29 @@ class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
     def fits(self, work: TileWork) -> bool:
         """Whether the buffers of a tile fit local memory side by side."""
         return self.machine.fits(work)
+
+
+def _as_rules_see(op: Operation) -> Hashable:
+    """An op and what makes its operands; None where that is not all that rules may look at, or too much to compare.
+
+    Rules look through views, and through what works on rows of operands that are no maps.
+    """
+    sources: list[Hashable] = []
+    for value in op.operands:
+        made, quant = value.op, value.type.quant
+        if made is not None and made.name != WEIGHT and (value.type.rank != RANK or is_view(made)):
+            return None
+        if quant is not None and quant.scales:
+            return None
+        sources.append((op.operands.index(value), value.type, made and (made.name, *_attributes(made))))
+    return op.name, *sources, *(value.type for value in op.results), *_attributes(op)
+
+
+def _attributes(op: Operation) -> Iterator[Hashable]:
+    """With the types of values, as 1, 1.0 and True are equal; weights are the same whatever their numbers."""
+    for name, value in op.attributes.items():
+        if op.name != WEIGHT or name != "key":
+            yield name, value.__class__, repr(value) if isinstance(value, (dict, list, tuple)) else value
 
 
 def item_bytes(value: Value) -> int:
