@@ -206,7 +206,8 @@ class Session(TakesPictures):
         yields them again, for a progress bar.
 
         Raises:
-            RuntimeUseError: missing or unknown names, shapes no program has, NaN, values that do not fit.
+            RuntimeUseError: missing or unknown names, shapes no program has, values that do not fit, NaN but for device
+                values of floats.
             SimulatorError: a command that fails, by number.
         """
         inputs = self.named(inputs)
@@ -318,7 +319,7 @@ def _on_device(name: str, info: TensorInfo, given: Array | Samples, raw: bool) -
 
 def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     """The device values of one input."""
-    if array.dtype.kind == "f" and np.isnan(array).any():
+    if array.dtype.kind == "f" and not (raw and "float" in info.dtype) and np.isnan(array).any():
         raise RuntimeUseError(f"input '{name}' contains NaN", remedy="remove the broken samples")
     if info.dtype == "bfloat16":
         return array if raw and array.dtype == np.uint16 else array.astype(numpy_dtype("bf16")).view(np.uint16)

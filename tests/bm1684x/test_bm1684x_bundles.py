@@ -119,6 +119,17 @@ def test_bfloat16_is_passed_as_bits_or_as_real_numbers() -> None:
             assert value.dtype == np.float32 and value.tobytes() == wanted[name].view(half).astype("f4").tobytes()
 
 
+def test_nan_is_a_device_value_of_floats_and_no_real_value() -> None:
+    """A hidden state may overflow in f16: hosts hand it on."""
+    head = Session(model(LLAMA).static_part(), net="lm_head")
+    hidden = recorded(LLAMA)["a/lm_head/in/hidden_states"].copy()
+    hidden[0, 3] = np.nan
+    (logits,) = head.run(hidden, raw=True).values()
+    assert np.isnan(logits).all()
+    with pytest.raises(RuntimeUseError, match="'hidden_states' contains NaN"):
+        head.run(hidden)
+
+
 def test_wrong_names_and_places_are_refused() -> None:
     session = Session(model(QWEN))
     assert session.nets[0] == "embedding" and session.inputs[0].name == "input_ids"

@@ -111,18 +111,19 @@ def test_launches_on_host_memory_and_what_they_refuse(built: Path, tmp_path: Pat
     assert done.stdout == Session(model).run(x)["prob"].tobytes()
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "g++"])
-def test_tokens_of_a_bundle(built: Path, tmp_path: Path, compiler: str) -> None:
+@pytest.mark.parametrize(("compiler", "name"), [("gcc", "llama_a_w4f16"), ("g++", "qwen2_a_w8bf16_sample")])
+def test_tokens_of_a_bundle(built: Path, tmp_path: Path, compiler: str, name: str) -> None:
     """The vendor's tokens and hidden states, with keys and values written to rows of the caches."""
     whole, static, hidden = (tmp_path / name for name in ("whole.bmodel", "static.bmodel", "hidden"))
-    whole.write_bytes(lzma.decompress((BUNDLES / "llama_a_w4f16.bmodel.xz").read_bytes()))
+    whole.write_bytes(lzma.decompress((BUNDLES / f"{name}.bmodel.xz").read_bytes()))
     bmodel.save(bmodel.load(whole).static_part(), static)
-    wanted = np.load(BUNDLES / "llama_a_w4f16.tokens.npz")
+    wanted = np.load(BUNDLES / f"{name}.tokens.npz")
     prompt = [str(token) for token in wanted["prompt"]]
     generate = program(built, "bmrt", EXAMPLES / "bmrt_generate.c", compiler, *SANITIZED)
     done = run(generate, static, hidden, "8", *prompt)
     assert (done.returncode, done.stderr) == (0, b"")
     assert [int(token) for token in done.stdout.split()] == wanted["tokens"].tolist()
     assert hidden.read_bytes() == wanted["hidden"].tobytes()
-    done = run(generate, whole, hidden, "8", *prompt)
-    assert done.returncode == 1 and b"cut it with bmnet-tool static" in done.stderr
+    if name == "llama_a_w4f16":  # lm_head ends in a dynamic search
+        done = run(generate, whole, hidden, "8", *prompt)
+        assert done.returncode == 1 and b"cut it with bmnet-tool static" in done.stderr
