@@ -84,6 +84,7 @@ class Buffer:
         runs: in which its bytes move.
         loads: commands that load it.
         late: cycles of the computation that come before what needs it.
+        spare: bytes at its end that its load alone uses.
     """
 
     lane_bytes: int
@@ -95,6 +96,11 @@ class Buffer:
     runs: Runs = _ONE_RUN
     loads: int = 1
     late: int = 0
+    spare: int = 0
+
+    def read(self, address: int) -> tuple[int, int]:
+        """The bytes of a lane that are read of it, where it lies at `address`."""
+        return address, address + self.lane_bytes - self.spare
 
 
 class Apart(NamedTuple):

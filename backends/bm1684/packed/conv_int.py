@@ -143,7 +143,7 @@ class IntConvKernel(ConvGeometry):
             inputs.append(constants)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            reads = [buffer.read(place) for place, buffer in zip(ins, inputs)]
             image, *others = ins
             kernels, added = others[: len(weights)], others[len(weights) :]
             bias, vector = added[0] if requantize.adds_bias and added else 0, added[-1] if added else 0

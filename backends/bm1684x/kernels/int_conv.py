@@ -95,7 +95,7 @@ class IntConvKernel(ConvGeometry):
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             source, place = ins
-            reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
+            reads = [buffer.read(place) for place, buffer in zip(ins, inputs)]
             bias = place + block.bias if block.biased else None
             sums = Sums((KINDS[op.input.dtype][1], KINDS[op.weight.dtype][1]), self.border(op), bias, narrow)
             kernel = place + block.weights, 0 if single else self.depth(op)

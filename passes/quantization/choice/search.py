@@ -137,9 +137,22 @@ class Search:
             limit = min(limit, self.problem.cycles(found.chosen)) * min(most / taken, 0.99)
         taken, best = min(tried, key=lambda each: (self._ruined(each[1]), each[0]))
         if taken >= whole and all(any(o.name == FLOAT for o in each) for each in self.problem.options.values()):
+            integers = self._all_integers(share)
+            if integers is not None:
+                return integers
             plain = {u: next(o for o in each if o.name == FLOAT) for u, each in self.problem.options.items()}
             return Found(plain, self.trials.measure(plain))
         return best
+
+    def _all_integers(self, most: float) -> Found | None:
+        """The integers alone, where they ruin nothing and their program takes at most so many cycles.
+
+        Estimates may miss them: conversions that a mixture shares, or is spared, are seen in its program alone.
+        """
+        chosen = self.problem.integers()
+        taken = self.trials.cycles(chosen)
+        found = None if taken is None or taken > most else Found(chosen, self.trials.measure(chosen))
+        return None if found is None or self._ruined(found) else found
 
     def _affordable(self) -> Found:
         """What `aim` asks for, in a program that takes no longer than it allows; the cheapest where none does.

@@ -12,6 +12,7 @@ import numpy as np
 from bmcompiler.backends.lanes.build import Frame, LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import dims4, is_constant, item_bytes
+from bmcompiler.backends.lanes.kernels.windows.folded_load import FoldedLoad
 from bmcompiler.backends.lanes.kernels.windows.sliding import Slide, SlidingKernel, Windows
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import dense_strides
@@ -141,7 +142,24 @@ class ConvGeometry(SlidingKernel[Convolution]):
     def input_buffer(self, op: Convolution, slides: Sequence[Slide], axes: str = "nchw") -> Buffer:
         """With folded rows, what is in local memory is no box of the input."""
         buffer = super().input_buffer(op, slides, axes)
-        return replace(buffer, contents=None, loads=self._loads(op, slides[0])) if self.folds_rows(op) else buffer
+        if not self.folds_rows(op):
+            return buffer
+        behind, cycles = FoldedLoad(self.machine, op, slides, self.border(op)), self._load_cycles(op, slides)
+        if behind.fits and behind.cycles < cycles:
+            return behind.buffer(axes)
+        return replace(buffer, contents=None, loads=self._loads(op, slides[0]))
+
+    def _load_cycles(self, op: Convolution, slides: Sequence[Slide]) -> int:
+        """Cycles of `load_slide` with folded rows, which are runs where they do not follow each other."""
+        item, slots, found = item_bytes(op.input), self.chip.image_slots(item_bytes(op.input)), 0
+        for (images, _, rows, (left, right)), *_ in slides:
+            count, width = images[1] - images[0], right - left
+            dense = op.strides[0] == 1 and width == op.input.shape[3]
+            for _, taps, y0, y1, _ in self.seen_alike(op, rows, joined=op.input.shape[1] == 1):
+                maps = -(-count // slots) * taps * op.input.shape[1]
+                runs, run = (maps, (y1 - y0) * width) if dense else (maps * (y1 - y0), width)
+                found += min(count, slots) * self.machine.cycles.load(runs, run * item)
+        return found
 
     def _loads(self, op: Convolution, slide: Slide) -> int:
         """Transfers of `load_slide`."""

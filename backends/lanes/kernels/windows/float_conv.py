@@ -143,7 +143,7 @@ class FloatConvKernel(ConvGeometry):
         if op.bias is not None and len(ins) > 2:
             sizes.insert(0, item_bytes(op.bias))
         places = [ins[0], *(place + first * size for place, size in zip(ins[1:], sizes))]
-        ends = [ins[0] + inputs[0].lane_bytes, *(place + rows * size for place, size in zip(places[1:], sizes))]
+        ends = [inputs[0].read(ins[0])[1], *(place + rows * size for place, size in zip(places[1:], sizes))]
         return places, list(zip(places, ends))
 
     def _weights(self, op: Convolution, c0: int, c1: int, shares: Sequence[Span]) -> Buffer:

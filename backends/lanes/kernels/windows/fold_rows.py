@@ -50,7 +50,7 @@ def fold_inside(
     folded = replace(
         work,
         inputs=(folding.buffer(), *work.inputs[1:]),
-        scratch=(*work.scratch, work.inputs[0].lane_bytes),
+        scratch=(*work.scratch, folding.folded_bytes),
         compute=compute,
         apart=(),
         cycles=round(stream.times(0, 0)[0]),
@@ -75,6 +75,11 @@ class _Folding:
         self.word = self.chip.word_item(self.item)
         self.line = self.word * self.after[3]
         """Bytes from row to row of what is folded."""
+
+    @property
+    def folded_bytes(self) -> int:
+        """Of a lane, for what is folded."""
+        return self.chip.aligned_bytes(self.slide.shape, self.item)
 
     @property
     def _is_partial(self) -> bool:
