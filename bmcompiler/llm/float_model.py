@@ -1,4 +1,4 @@
-"""A language model in float32, layer by layer with numpy: what its nets are held to."""
+"""A language model in float32, layer by layer with numpy: what its nets are held to, and its perplexity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.llm.linear import LinearLayer
-from bmcompiler.llm.model import LanguageModel, LayerWeights
+from bmcompiler.llm.model import LINEAR, LanguageModel, LayerWeights
+from bmcompiler.llm.precision import Precision, in_precision
 from bmcompiler.numeric.arrays import Array, Floats, Mask
 from bmcompiler.numeric.special import erf
 
@@ -30,11 +31,13 @@ class Cache:
 class FloatModel:
     """The model by its definition. Weights are read for each layer when it is computed, and not kept.
 
-    Args: rows: positions for which the rotary embedding is made; default is what the model was made for.
+    Args:
+        rows: positions for which the rotary embedding is made; default is what the model was made for.
+        precision: linear layers have the weights that a bundle of this precision would have; default is their own.
     """
 
-    def __init__(self, model: LanguageModel, rows: int | None = None) -> None:
-        self.model, self.facts = model, model.architecture
+    def __init__(self, model: LanguageModel, rows: int | None = None, precision: Precision | None = None) -> None:
+        self.model, self.facts, self.precision = model, model.architecture, precision
         self.rows = rows or self.facts.positions
         self.tables = {rotary: rotary.tables(self.rows) for rotary in self.facts.rotaries}
 
@@ -67,7 +70,24 @@ class FloatModel:
 
     def logits(self, states: Floats) -> Floats:
         """(tokens, vocabulary)."""
-        return capped(apply(self.model.head(), states), self.facts.logit_cap)
+        head = self.model.head()
+        if self.precision is not None:
+            head = in_precision(head, self.precision, self.precision.head_bits, "lm_head")
+        return capped(apply(head, states), self.facts.logit_cap)
+
+    def layer(self, index: int) -> LayerWeights:
+        """The weights of a layer, in the precision asked for."""
+        found, precision = self.model.layer(index), self.precision
+        if precision is None:
+            return found
+        parts = found._asdict()
+        for name in LINEAR:
+            parts[name] = in_precision(parts[name], precision, precision.bits, name)
+        return LayerWeights(**parts)
+
+    def product(self, index: int, part: str, linear: LinearLayer, x: Floats) -> Floats:
+        """A linear layer, one of `LINEAR`, of a layer: (tokens, inputs) to (tokens, outputs)."""
+        return apply(linear, x)
 
     def block(self, index: int, x: Floats, first: int, keys: Floats, values: Floats) -> tuple[Floats, Floats, Floats]:
         """A layer; behind the last one its norm, too.
@@ -78,11 +98,12 @@ class FloatModel:
         Returns:
             (tokens, hidden), and keys and values of these tokens.
         """
-        weights, epsilon = self.model.layer(index), self.facts.epsilon
+        weights, epsilon = self.layer(index), self.facts.epsilon
         y, k, v = self._attention(index, weights, rms_norm(x, weights.attention_norm, epsilon), first, keys, values)
         x = x + rms_norm(y, weights.attention_out_norm, epsilon)
         y = rms_norm(x, weights.mlp_norm, epsilon)
-        y = apply(weights.down, activated(apply(weights.gate, y), self.facts.activation) * apply(weights.up, y))
+        gate, up = (self.product(index, part, getattr(weights, part), y) for part in ("gate", "up"))
+        y = self.product(index, "down", weights.down, activated(gate, self.facts.activation) * up)
         x = x + rms_norm(y, weights.mlp_out_norm, epsilon)
         if index == self.facts.layers - 1:
             x = rms_norm(x, self.model.final_norm(), epsilon)
@@ -92,7 +113,8 @@ class FloatModel:
         self, index: int, weights: LayerWeights, x: Floats, first: int, keys: Floats, values: Floats
     ) -> tuple[Floats, Floats, Floats]:
         facts, tokens = self.facts, len(x)
-        q, k, v = (apply(each, x).reshape(tokens, -1, facts.head_dim) for each in (weights.q, weights.k, weights.v))
+        each = (self.product(index, part, getattr(weights, part), x) for part in "qkv")
+        q, k, v = (y.reshape(tokens, -1, facts.head_dim) for y in each)
         q, k = rms_norm(q, weights.q_norm, facts.epsilon), rms_norm(k, weights.k_norm, facts.epsilon)
         cos, sin = (table[first : first + tokens, None] for table in self.tables[facts.rotaries[index]])
         q, k = rotated(q, cos, sin), rotated(k, cos, sin)
@@ -104,10 +126,10 @@ class FloatModel:
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
         mixed = np.einsum("hgnt,thd->nhgd", scores, all_values, optimize=True)
-        return apply(weights.o, mixed.reshape(tokens, -1)), k, v
+        return self.product(index, "o", weights.o, mixed.reshape(tokens, -1)), k, v
 
 
-def perplexity(reference: FloatModel, ids: Sequence[int], window: int, begin: Sequence[int] = ()) -> float:
+def perplexity(model: FloatModel, ids: Sequence[int], window: int, begin: Sequence[int] = ()) -> float:
     """exp of the mean of -log p(token | those before it) over whole windows of `ids`, each behind the tokens `begin`.
 
     Raises RuntimeUseError: there is no whole window.
@@ -115,12 +137,11 @@ def perplexity(reference: FloatModel, ids: Sequence[int], window: int, begin: Se
     total, count = 0.0, 0
     for start in range(0, len(ids) - window + 1, window):
         part = list(ids[start : start + window])
-        logits = reference.logits(reference.states([*begin, *part][:-1]))[-window:].astype(np.float64)
+        logits = model.logits(model.states([*begin, *part][:-1]))[-window:].astype(np.float64)
         part = part[-len(logits) :]
         highest = logits.max(-1)
-        total += float(
-            np.sum(highest + np.log(np.exp(logits - highest[:, None]).sum(-1)) - logits[range(len(part)), part])
-        )
+        sums = highest + np.log(np.exp(logits - highest[:, None]).sum(-1))
+        total += float(np.sum(sums - logits[range(len(part)), part]))
         count += len(part)
     if not count:
         raise RuntimeUseError(f"{len(ids)} tokens make no window of {window}")

@@ -19,6 +19,10 @@ _PREFIXES = ("model.", "language_model.model.", "model.language_model.")
 """What stands before the names of tensors: of a language model, and of the language half of another."""
 
 
+LINEAR = ("q", "k", "v", "o", "gate", "up", "down")
+"""Linear layers of a decoder layer, as `LayerWeights` calls them."""
+
+
 class LayerWeights(NamedTuple):
     """A decoder layer. Norms are their factors, (hidden) or (head_dim), None where there is none."""
 
