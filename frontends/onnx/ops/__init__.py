@@ -17,9 +17,10 @@ from bmcompiler.frontends.onnx.ops import (
     rows,
     selection,
     signal,
+    transformer,
 )
 
 __all__ = [
     "activations", "arithmetic", "convolution", "indexing", "layout", "matrix", "normalization", "packed_weights",
-    "pooling", "quantization", "recurrent", "reductions", "resampling", "rows", "selection", "signal",
+    "pooling", "quantization", "recurrent", "reductions", "resampling", "rows", "selection", "signal", "transformer",
 ]  # fmt: skip

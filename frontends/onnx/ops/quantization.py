@@ -50,7 +50,7 @@ def dequantize_linear(node: Node, b: Builder) -> Value:
     axis = _axis(node, scale, x.type.rank)
     if _is_narrow(node, 0) and not size and x.type.rank == 2 and scale.shape == (x.shape[axis],):
         axis, size = 1 - axis, x.shape[1 - axis]
-        scale, zero_point = (value and _as_column(b, value, axis) for value in (scale, zero_point))
+        scale, zero_point = _as_column(b, scale, axis), zero_point and _as_column(b, zero_point, axis)
     out = b.dequantize_linear(x, scale, zero_point, axis=axis, block_size=size)
     if stated and dtype_name(stated) != out.dtype:
         out = b.cast(out, dtype=dtype_name(stated))
