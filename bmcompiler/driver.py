@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.analysis.timing_profile import need_own
 from bmcompiler.analysis.trial import Trial
+from bmcompiler.bmodel.as_read import AsRead
 from bmcompiler.conditions import is_quantized
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.finite_weights import need_finite_weights
@@ -130,8 +131,8 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     ctx = PassContext(target, data_of(options), table_of(options), options.progress, options.pool, log=options.log)
     ctx.trial, ctx.metric = Trial(target, pipeline, options.opt), _metric(options)
     check = _accuracy_check(target, ctx, pipeline)
-    as_read: list[Module] | None = [] if len(readers) > 1 else None
-    modules = [_lowered(read, options, pipeline, ctx, timing, file, check, as_read) for read in readers]
+    seen = AsRead(len(readers) > 1, pictures is None)
+    modules = [_lowered(read, options, pipeline, ctx, timing, file, check, seen) for read in readers]
     start = time.perf_counter()
     try:
         compiled: Compiled = target.compile(modules, options.opt)
@@ -150,11 +151,7 @@ def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, fi
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
     compiled.model.producer = producer(options, precision)
-    if as_read:
-        from bmcompiler.sizes.note import note as note_sizes
-        from bmcompiler.sizes.padding import sizes_of
-
-        note_sizes(compiled.model, sizes_of(as_read))
+    seen.note(compiled.model)
     if pictures is not None:
         from bmcompiler.inputs.preprocessing import note
 
@@ -235,17 +232,16 @@ def _lowered(
     timing: list[tuple[str, float]],
     file: Path_ | None,
     check: AccuracyCheck | None,
-    as_read: list[Module] | None,
+    seen: AsRead,
 ) -> Module:
     """One input shape: read the net and run the passes. The first shape's thresholds serve the others.
 
-    as_read: gets the net before the passes.
+    seen: gets the net before the passes.
     """
     start = time.perf_counter()
     module = read()
     timing.append(("read", time.perf_counter() - start))
-    if as_read is not None:
-        as_read.append(copy_module(module))
+    seen.look(module, ctx.data)
     ctx.notes += [str(note) for note in module.attributes.pop("notes", ())]
     if options.pipeline is None and is_quantized(module):  # as `--save-ir` writes it: the default passes have run
         pipeline = Pipeline.parse("dead-code")

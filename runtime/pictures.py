@@ -13,10 +13,10 @@ from bmcompiler.bmodel import TensorInfo
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.inputs import InputData, open_inputs, placed
 from bmcompiler.inputs.preprocessing import decoded, far_from, merged
+from bmcompiler.inputs.ranges import decoded as ranges_of
+from bmcompiler.inputs.ranges import limit_of
 from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.options import Preprocessing
-
-_BYTES = {"int8": 127, "uint8": 255}
 
 
 class TakesPictures(ABC):
@@ -31,6 +31,11 @@ class TakesPictures(ABC):
     @abstractmethod
     def pictures(self) -> str:
         """What the net says of pictures, as its file has it."""
+
+    @property
+    @abstractmethod
+    def ranges(self) -> str:
+        """What the net says of its inputs' values, as its file has it."""
 
     @property
     def preprocessing(self) -> Preprocessing | None:
@@ -65,12 +70,9 @@ class TakesPictures(ABC):
     def far_off(self, inputs: Mapping[str, Any]) -> list[str]:
         """Warnings about inputs of quite another range than the model was made for."""
         said = self.preprocessing if len(self.inputs) == 1 else None
-        found = [far_from(said, info, _range(info), inputs[info.name]) for info in self.inputs if info.name in inputs]
+        ranges = {} if said is not None else ranges_of(self.ranges)
+        given = [info for info in self.inputs if info.name in inputs]
+        found = [
+            far_from(said, info, limit_of(info) or ranges.get(info.name, 0.0), inputs[info.name]) for info in given
+        ]
         return [text for text in found if text]
-
-
-def _range(info: TensorInfo) -> float:
-    """The largest magnitude that integers of the device stand for; 0 where it is not said."""
-    if info.scale and info.dtype in _BYTES:
-        return info.scale * _BYTES[info.dtype]
-    return info.threshold

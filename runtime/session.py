@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmcompiler import bmodel
-from bmcompiler.bmodel import BModel, TensorInfo
+from bmcompiler.bmodel import BModel, Stage, TensorInfo
 from bmcompiler.errors import BMError, RuntimeUseError
 from bmcompiler.inputs.source import Samples
 from bmcompiler.ir.types import numpy_dtype
@@ -145,7 +145,17 @@ class Session(TakesPictures):
     @property
     def pictures(self) -> str:
         """What the net says of pictures, as its file has it; `preprocessing` reads it."""
-        return next(each.pictures for each in self.model.stages() if each.net == self._net)
+        return self._stage.pictures
+
+    @property
+    def ranges(self) -> str:
+        """How large values of the net's inputs are, as its file has it."""
+        return self._stage.ranges
+
+    @property
+    def _stage(self) -> Stage:
+        """The first program of the net."""
+        return next(each for each in self.model.stages() if each.net == self._net)
 
     def __repr__(self) -> str:
         sides = [

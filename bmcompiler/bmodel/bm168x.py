@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from bmcompiler.bmodel.bm168x_streams import count
-from bmcompiler.bmodel.layers import PICTURES, SIZES, note_in, with_note
+from bmcompiler.bmodel.layers import PICTURES, RANGES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, damaged, digest
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
@@ -328,6 +328,7 @@ def _summary(chip: str, net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage
         mode_name(net.address_mode),
         note_in(notes, PICTURES),
         note_in(notes, SIZES),
+        note_in(notes, RANGES),
     )
 
 

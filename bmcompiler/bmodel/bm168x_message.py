@@ -48,7 +48,7 @@ _TENSOR = {
     "pad_h": "pad_h",
 }
 # How notes of this compiler begin (bmcompiler.bmodel.layers).
-_LAYERS = (b'[["', b"[]\n{", TOGETHER[:4].encode())
+_LAYERS = (b'[["', b"[]\n", TOGETHER[:4].encode())
 
 
 @cache

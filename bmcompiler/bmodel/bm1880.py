@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from bmcompiler.bmodel.layers import PICTURES, SIZES, note_in, with_note
+from bmcompiler.bmodel.layers import PICTURES, RANGES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import FMT_I8, FORMATS, MAX_BYTES, BModel, Buffer, Stage, TensorInfo, damaged, digest
 from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import StrPath
@@ -106,6 +106,7 @@ class Bm1880Model(BModel):
                 command.neuron_size,
                 pictures=note_in(command.layers, PICTURES),
                 sizes=note_in(command.layers, SIZES),
+                ranges=note_in(command.layers, RANGES),
             )
             for index, command in enumerate(self.commands)
         )

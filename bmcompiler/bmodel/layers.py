@@ -1,7 +1,8 @@
 """Notes of a program in model files: which command records belong to which source layer, and what that needs.
 
 Timing, traces and listings read it; files of before have no numbers in it. Further lines of JSON, if any: how pictures
-become the input (`bmcompiler.inputs.preprocessing`), and which sizes vary (`bmcompiler.sizes.note`).
+become the input (`bmcompiler.inputs.preprocessing`), which sizes vary (`bmcompiler.sizes.note`), and how large values
+of the inputs are (`bmcompiler.inputs.ranges`).
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class LayerSpan:
 
 
 _LINE = "\n"
-_LINES = 3
-PICTURES, SIZES = 1, 2
+PICTURES, SIZES, RANGES = 1, 2, 3
 """Lines of the notes behind the layers."""
+_LINES = 4
 _ROWS = ((str, str, int, int), (str, str, int, int, int, int))
 
 
@@ -44,8 +45,8 @@ def encode_layers(spans: Iterable[LayerSpan]) -> str:
 
 
 def with_note(notes: str, line: int, text: str) -> str:
-    """The notes of a program with other text on a line, `PICTURES` or `SIZES`."""
-    lines = [*notes.split(_LINE), "", ""][:_LINES]
+    """The notes of a program with other text on a line, `PICTURES`, `SIZES` or `RANGES`."""
+    lines = [*notes.split(_LINE), "", "", ""][:_LINES]
     lines[line] = text
     lines[0] = lines[0] or ("[]" if any(lines) else "")
     return _LINE.join(lines).rstrip(_LINE)
@@ -53,7 +54,7 @@ def with_note(notes: str, line: int, text: str) -> str:
 
 def note_in(notes: str, line: int) -> str:
     """What the notes say on a line; "" = nothing."""
-    return [*notes.split(_LINE), "", ""][line]
+    return [*notes.split(_LINE), "", "", ""][line]
 
 
 def decode_layers(text: str, records: int) -> list[LayerSpan]:

@@ -118,8 +118,8 @@ class Stage:
     `subnets`: one line for each part of a program that changes between device and host; () when there is one part.
     `host_size`: bytes of host memory for what the parts on the host hand to each other. `dynamic`: the device makes the
     commands while it runs. `io_size`: bytes of the io memory of its net. `address_mode`: how files say where inputs and
-    outputs lie; "" where there is one way. `pictures`: how they become the input
-    (`inputs.preprocessing`), `sizes`: which of the net's vary (`sizes.note`); "" = not said.
+    outputs lie; "" where there is one way. `pictures`: how they become the input (`inputs.preprocessing`), `sizes`:
+    which of the net's vary (`sizes.note`), `ranges`: how large values of inputs are (`inputs.ranges`); "" = not said.
     """
 
     net: str
@@ -136,6 +136,7 @@ class Stage:
     address_mode: str = ""
     pictures: str = ""
     sizes: str = ""
+    ranges: str = ""
 
 
 class BModel(ABC):

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from bmcompiler.bmodel.layers import PICTURES, SIZES, note_in, with_note
+from bmcompiler.bmodel.layers import PICTURES, RANGES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import MAX_BYTES, BModel, Buffer, Stage, TensorInfo
 from bmcompiler.bmodel.shared_notes import apart, together
 from bmcompiler.errors import FileFormatError, UsageError
@@ -85,6 +85,7 @@ class PlainModel(BModel):
                 tuple(f"{'device' if part.device else 'host'}, {len(part.data)} bytes" for part in one.parts),
                 pictures=note_in(one.layers, PICTURES),
                 sizes=note_in(one.layers, SIZES),
+                ranges=note_in(one.layers, RANGES),
             )
             for index, one in enumerate(self.programs)
         )

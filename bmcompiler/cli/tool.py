@@ -200,6 +200,7 @@ def _facts(model: BModel, file: str) -> dict[str, object]:
                 "address_mode": stage.address_mode,
                 "pictures": stage.pictures,
                 "sizes": stage.sizes,
+                "ranges": stage.ranges,
                 "subnets": list(stage.subnets),
             }
             for stage in model.stages()
@@ -228,6 +229,7 @@ def _text(model: BModel) -> str:
             lines += [tensor_line("output", tensor) for tensor in stage.outputs]
             if stage.pictures:
                 lines.append(f"pictures: {printable(pictures_of(stage))}")
+            lines += [f"values: {printable(line)}" for line in _ranges(stage)]
             lines.append(_memory_line(stage))
             if stage.io_size:
                 lines.append(f"io mem size: {stage.io_size} (one for all stages of the net, lasts from run to run)")
@@ -244,6 +246,16 @@ def pictures_of(stage: Stage) -> str:
         return described(stage.pictures, stage.inputs[0])
     except (BMError, IndexError):
         return stage.pictures
+
+
+def _ranges(stage: Stage) -> list[str]:
+    """How large values of the inputs are, in words; the note as it is where it cannot be."""
+    from bmcompiler.inputs.ranges import decoded
+
+    try:
+        return [f"up to about {value:g} in {name}" for name, value in decoded(stage.ranges).items()]
+    except BMError:
+        return [stage.ranges]
 
 
 def _sizes(stages: Sequence[Stage]) -> list[str]:

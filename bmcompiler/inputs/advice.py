@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bmcompiler.ir import Module, Operation, Value
 
 
-_AHEAD = ("add", "sub", "mul", "div", "pad", "permute", "reshape", "cast")
+_AHEAD = ("add", "sub", "mul", "div", "pad", "permute", "reshape", "cast", "slice", "concat")
 """What may lie between the input and the batch norm beside affine layers: cheap to run on a few samples."""
 _MOST_SAMPLES = 4
 
@@ -35,7 +35,7 @@ def first_batch_norm(module: Module) -> Operation | None:
     for op in module.main.ops:
         if op.short_name != "batch_norm":
             continue
-        ahead = _ahead(op.operands[0])
+        ahead = ahead_of(op.operands[0])
         if ahead is None or sum(each.products() > 0 for each in ahead) > 1:
             return None
         constant = all(is_weight(value) for value in op.operands[1:])
@@ -52,7 +52,11 @@ def first_layer_ratio(module: Module, norm: Operation, arrays: Mapping[str, Arra
     Four trained nets (PP-OCR, SSD face) give 0.7 to 1.4 on photos prepared as in training, 44 to 146 on raw pixels
     where -1..1 was meant, and a spread of 0.003 on values divided by 255 once too often.
     """
-    found = _values_of(module, norm.operands[0], arrays)
+    return norm_ratios(module, norm, _values_of(module, norm.operands[0], arrays))
+
+
+def norm_ratios(module: Module, norm: Operation, found: Array) -> tuple[float, float] | None:
+    """`first_layer_ratio` of values that reach the norm."""
     mean, variance = (_value(module, {}, value).astype(np.float64) for value in norm.operands[3:5])
     alive = variance > 1e-6 * variance.max(initial=0.0)
     if not alive.any():
@@ -73,7 +77,7 @@ def first_biased_layer(module: Module) -> TensorOp | None:
         if not isinstance(op, TensorOp) or not op.products():
             continue
         biased = op.short_name == "conv" and len(op.operands) == 3 and all(map(is_weight, op.operands[1:]))
-        ahead = _ahead(op.results[0])
+        ahead = ahead_of(op.results[0])
         return op if biased and ahead is not None and sum(each.products() > 0 for each in ahead) == 1 else None
     return None
 
@@ -90,21 +94,25 @@ def pixels_over_biases(module: Module, layer: TensorOp, arrays: Mapping[str, Arr
     read = _values_of(module, layer.operands[0], arrays)
     if read.min(initial=0) < 0 or not FAR_OFF < read.max(initial=0) <= 255:
         return None
+    return over_biases(module, layer, _values_of(module, layer.results[0], arrays))
+
+
+def over_biases(module: Module, layer: TensorOp, made: Array) -> float | None:
+    """How many times larger than its biases the sums of products in what a layer made are; None without biases."""
     biases = _value(module, {}, layer.operands[2]).astype(np.float64)
-    made = _values_of(module, layer.results[0], arrays)
     sums = [made[:, channel].astype(np.float64) - bias for channel, bias in enumerate(biases)]
     size = float(np.median(np.abs(biases)))
     return float(np.median([np.sqrt((each**2).mean()) for each in sums])) / size if size else None
 
 
-def _ahead(value: Value) -> list[TensorOp] | None:
+def ahead_of(value: Value) -> list[TensorOp] | None:
     """The ops that make `value`, weights left out, in order; None when one of them may not lie there."""
     if value.op is None or is_weight(value):
         return []
     op = value.op
     if not isinstance(op, TensorOp) or not (op.affine or op.opname in _AHEAD) or op.attributes.get("activation"):
         return None
-    parts = [_ahead(operand) for operand in op.operands]
+    parts = [ahead_of(operand) for operand in op.operands]
     found: dict[TensorOp, None] = {}
     for part in parts:
         if part is None:
@@ -116,7 +124,7 @@ def _ahead(value: Value) -> list[TensorOp] | None:
 def _values_of(module: Module, wanted: Value, arrays: Mapping[str, Array]) -> Array:
     """A value near the input, on the first whole batches of the samples."""
     function = module.main
-    ops = _ahead(wanted) or []
+    ops = ahead_of(wanted) or []
     count = min(_MOST_SAMPLES, *map(len, arrays.values()))
     batch = max((v.shape[0] for v in function.arguments if v.shape), default=1)
     results = []
@@ -173,15 +181,16 @@ def data_notes(module: Module, data: Data) -> list[str]:
     notes = [f"calibrated on {bound.description or counted(samples, 'sample')}{_layouts(bound.description, arrays)}"]
     if samples < FEW:
         notes.append(f"{WARNING}{counted(samples, 'calibration sample')} cannot show all values; 100 or more are usual")
-    some = {name: _spread(array) for name, array in arrays.items()}
+    some = {name: some_of(array) for name, array in arrays.items()}
     return notes + [
         WARNING + text for text in (*_copies(some), *_gray(some), *_constant(some), *_first_layer(module, some))
     ]
 
 
-def _spread(array: Array | Samples) -> Array:
+def some_of(array: Array | Samples, most: int = _MOST_LOOKED_AT) -> Array:
+    """Up to `most` samples, evenly spread."""
     size = max(1, int(np.prod(array.shape[1:])))
-    count = min(len(array), _MOST_LOOKED_AT, max(1, _VALUES_LOOKED_AT // size))
+    count = min(len(array), most, max(1, _VALUES_LOOKED_AT // size))
     indices = np.linspace(0, len(array) - 1, count).round().astype(np.int64)
     return array.take(indices) if isinstance(array, Samples) else array[indices]
 

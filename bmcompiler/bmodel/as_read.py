@@ -1,0 +1,51 @@
+"""What a model file says of the networks that it was compiled from, beside their programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bmcompiler.ir import copy_module
+
+if TYPE_CHECKING:
+    from bmcompiler.bmodel.model import BModel
+    from bmcompiler.inputs import Data
+    from bmcompiler.ir import Module
+
+
+@dataclass
+class AsRead:
+    """What a model file says of the networks as they were read.
+
+    Attributes:
+        several: sizes that vary are told, by `modules`, copies. looks: the inputs' values are told.
+        ranges: how large they are, by the samples or, where there are none, by the network.
+    """
+
+    several: bool
+    looks: bool
+    modules: list[Module] = field(default_factory=list)
+    ranges: dict[str, float] | None = None
+
+    def look(self, module: Module, data: Data | None) -> None:
+        """At a network before the passes; the first tells ranges."""
+        if self.several:
+            self.modules.append(copy_module(module))
+        if self.looks and self.ranges is None:
+            from bmcompiler.inputs.ranges import by_training, in_samples
+            from bmcompiler.quant.data import bind_data, check_data
+
+            of_data = data is not None and in_samples(check_data(module.main, bind_data(module.main, data)))
+            self.ranges = of_data or by_training(module)
+
+    def note(self, model: BModel) -> None:
+        """Let all programs of a model say it."""
+        if self.several:
+            from bmcompiler.sizes.note import note
+            from bmcompiler.sizes.padding import sizes_of
+
+            note(model, sizes_of(self.modules))
+        if self.ranges:
+            from bmcompiler.inputs.ranges import note as note_ranges
+
+            note_ranges(model, self.ranges)
