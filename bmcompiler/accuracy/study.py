@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from bmcompiler.errors import UsageError
 from bmcompiler.evaluation.decisions import checked_metric
 from bmcompiler.files.kinds import ARRAYS
 from bmcompiler.files.store import atomic_output, file_name
+from bmcompiler.inputs.camera import fused
 from bmcompiler.interpreter import run_function
-from bmcompiler.ir import Function, Value
+from bmcompiler.ir import Function, Module, Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import Options, Progress
 from bmcompiler.passmanager import PassContext
@@ -82,11 +84,15 @@ def study(
     """
     target = find_target(options.target)
     pipeline = pipeline_for(target, options)
+    read: Callable[[], Module] = partial(
+        load_network, model, weights, shapes=options.programs[0], outputs=options.outputs
+    )
+    if options.fuse_preprocess is not None:
+        (read,), options, _ = fused([read], options)
     data = data_of(options)
     if data is None:
         raise UsageError(f"accuracy is measured on samples: pass {spelled('data')} or {spelled('images')}")
-    shapes = options.programs[0]
-    module = load_network(model, weights, shapes=shapes, outputs=options.outputs)
+    module = read()
     ctx = PassContext(
         target=target, data=data, table=table_of(options), progress=progress, metric=checked_metric(options.metric)
     )

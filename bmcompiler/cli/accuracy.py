@@ -35,7 +35,7 @@ them, the same that its commands compute.
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @options(
     *("target", "data", "images", "limit", "quantize", "shapes", "outputs", "table", "method", "quant_table"),
-    "metric",
+    *("metric", "fuse_preprocess"),
     target={"required": True, "default": None},
     quantize={"help": "Precision  [default: int8]"},
     quant_table={"type": click.Path(path_type=Path, exists=True)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,10 @@ from bmcompiler.cli.inputs import FORMULA, one_source
 from bmcompiler.cli.options import options, worker_options
 
 if TYPE_CHECKING:
-    from bmcompiler.options import ImageOptions, Shapes
+    from collections.abc import Callable
+
+    from bmcompiler.ir import Module
+    from bmcompiler.options import ImageOptions, Preprocessing, Shapes
 
 _EPILOG = f"""
 \b
@@ -20,6 +24,7 @@ Examples:
   bmnet-calibrate deploy.prototxt net.caffemodel --data calib.npz -o net.table
   bmnet-calibrate net.onnx --images photos --mean 123.7,116.3,103.5 --scale 0.0171 -o net.table
   bmnet-calibrate net.onnx --images photos --workers 4 -o net.table
+  bmnet-calibrate net.onnx --images photos --letterbox --std 255 --fuse-preprocess bgr-nhwc -o net.table
   bmnet-calibrate net.onnx --data calib.npz --method percentile -o net_calibration_table.prototxt
 {FORMULA}
 The ending of TABLE chooses its form: .pb2 and .prototxt are the chip vendor's binary and text form, anything else is
@@ -30,7 +35,7 @@ plain text, one tensor and threshold per line.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
-@options("data", "images", "limit")
+@options("data", "images", "limit", "fuse_preprocess")
 @click.option("-o", "--output", required=True, metavar="TABLE", type=Output(path_type=Path), help="Table to write.")
 @options("method", method={"flags": ("--method", "--calibration-method"), "default": "kl", "show_default": True})
 @click.option(
@@ -45,6 +50,7 @@ def cli(
     data: Path | None,
     images: ImageOptions | None,
     limit: int | None,
+    fuse_preprocess: str | None,
     output: Path,
     method: str,
     percentile: float,
@@ -53,6 +59,7 @@ def cli(
     outputs: list[str] | None,
     workers: int,
     scheduler: str | None,
+    preprocess: Preprocessing | None = None,
 ) -> None:
     """Write the calibration table of MODEL (.onnx, .prototxt with its .caffemodel as WEIGHTS, or .mlir)."""
     from bmcompiler.driver import load_network
@@ -61,20 +68,23 @@ def cli(
     from bmcompiler.files.store import check_output
     from bmcompiler.inputs import open_inputs
     from bmcompiler.inputs.advice import WARNING, data_notes
+    from bmcompiler.inputs.camera import fused
+    from bmcompiler.options import ModuleOptions
     from bmcompiler.parallel import open_pool
     from bmcompiler.passmanager import PassContext, Pipeline, find_pass, run_pipeline
     from bmcompiler.quant.table import save_table
 
     check_output(output, TABLE)
+    one_source("--data", data, images)
+    read: Callable[[], Module] = partial(load_network, model, weights, shapes=shapes, outputs=outputs)
+    if fuse_preprocess is not None:
+        asked = ModuleOptions(images=images, preprocess=preprocess, fuse_preprocess=fuse_preprocess)
+        (read,), asked, _ = fused([read], asked)
+        images = asked.images
     source = open_inputs(one_source("--data", data, images), limit)
     calibrate = find_pass("calibrate")(method=method, percentile=percentile, bins=bins)  # type: ignore[call-arg]
     pipeline = Pipeline((find_pass("canonicalize")(), calibrate))
-    module = load_network(
-        model,
-        weights,
-        shapes=shapes,
-        outputs=outputs,
-    )
+    module = read()
     notes = data_notes(module, source)
     for warning in (note for note in notes if note.startswith(WARNING)):
         click.echo(printable(warning), err=True)

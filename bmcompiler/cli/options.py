@@ -26,7 +26,8 @@ def options(*names: str, **changes: dict[str, Any]) -> Callable[[F], F]:
     """Give a command these options, in this order; `changes` are what `click.option` takes, and `flags`, by name.
 
     The command gets them as values that `Options` takes. With "images" it gets an `ImageOptions` or None; with
-    "preprocess" beside that, what is said of pictures without any; with "told" a path, and what is said of pictures.
+    "preprocess" beside that, or where "fuse_preprocess" is told, what is said of pictures without any; with "told" a
+    path, and what is said of pictures.
     """
 
     def decorate(command: F) -> F:
@@ -65,7 +66,7 @@ def _with_images(command: F, names: Sequence[str]) -> F:
         details = {name: value for name, value in details.items() if value is not None}
         if "told" in names and (images is not None or not details):
             return command(images=images, told=details, **given)
-        if "preprocess" in names:
+        if "preprocess" in names or given.get("fuse_preprocess") is not None:
             given["preprocess"] = Preprocessing(**details) if images is None and details else None
         elif images is None and details:
             raise UsageError(f"{spelled(next(iter(details)))} is about images, but there is no {spelled('images')}")
