@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from check_pythons import VERSIONS  # noqa: E402
 from check_release import released  # noqa: E402
 from release import bars  # noqa: E402
+from release import main as release  # noqa: E402
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
@@ -67,3 +68,67 @@ def test_a_tree_that_is_not_clean_is_no_release(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, tmp_path / "tools/release.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "not clean" in done.stderr
     assert not (tmp_path / "dist").exists()
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with this changelog, whose release takes a moment to build and runs under one Python."""
+
+    def build(version: str, dirty: bool) -> Path:
+        made = tmp_path / "dist" / version
+        made.mkdir(parents=True, exist_ok=True)
+        (made / f"bmcompiler-{version}.whl").touch()
+        return made
+
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "config", "user.name", "somebody")
+    git(tmp_path, "config", "user.email", "somebody@example.com")
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG, encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("dist\n")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "-q", "-m", "all of it")
+    monkeypatch.setattr("release.ROOT", tmp_path)
+    monkeypatch.setattr("release.build", build)
+    monkeypatch.setattr("release.try_out", lambda made: ["3.11"] if any(made.glob("*.whl")) else [])
+    return tmp_path
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def released_with(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    monkeypatch.setattr("sys.argv", ["release.py", *options])
+    release()
+
+
+def test_a_release_tags_the_commit_that_it_was_built_from(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tag = f"v{bmcompiler.__version__}"
+    released_with(monkeypatch, "--no-tag")
+    assert git(scratch, "tag", "--list") == ""
+    released_with(monkeypatch)
+    assert git(scratch, "tag", "--list") == tag
+    assert git(scratch, "cat-file", "-t", tag) == "tag"  # with author and date, as git describe wants it
+    assert git(scratch, "rev-list", "-n", "1", tag) == git(scratch, "rev-parse", "HEAD")
+    assert git(scratch, "describe") == tag
+    (scratch / "later").touch()
+    git(scratch, "add", "later")
+    git(scratch, "commit", "-q", "-m", "later")
+    with pytest.raises(SystemExit, match=f"the tag {tag} is there already"):
+        released_with(monkeypatch)
+    assert git(scratch, "rev-list", "-n", "1", tag) == git(scratch, "rev-parse", "HEAD~1")
+
+
+def test_a_tree_with_changes_is_no_release(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (scratch / "CHANGELOG.md").write_text(CHANGELOG + "\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="the tree is not clean"):
+        released_with(monkeypatch)
+    released_with(monkeypatch, "--dirty")
+    assert git(scratch, "tag", "--list") == ""
+
+
+def test_nothing_is_tagged_that_no_python_has_run(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("release.try_out", lambda made: [])
+    with pytest.raises(SystemExit, match="is installed"):
+        released_with(monkeypatch)
+    assert git(scratch, "tag", "--list") == ""
