@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _GIT = "github.com/sophgo/libsophon"
+_COPY = "github.com/swjtuer326/libsophon, a user's copy of it,"
 _SDK = "doc.sophgo.com/sdk-docs/v23.09.01-lts, SophonSDK_doc, 4.2.2 Hardware memory"
 LIBRARY = "libsophon"
 GB = 1 << 30
@@ -33,6 +34,12 @@ RUNTIMES = (
         f"{_GIT} 76b3614f: CMakeLists.txt, tpu-runtime/src/bmrt_arch_info.cpp; model.fbs has no addr_mode",
     ),
     Runtime(
+        "0.5.2",
+        ("BM1682", "BM1684", "BM1684X", "BM1684XE", "BM1688", "BM1690", "BM1880", "MARS3", "SG2380", "SGTPUV8"),
+        None,
+        f"{_COPY} e88453ac: CMakeLists.txt, tpu-runtime/src/bmrt_arch_info.cpp",
+    ),
+    Runtime(
         "0.5.3",
         None,
         None,
@@ -41,11 +48,12 @@ RUNTIMES = (
 )
 OTHER_BRANCHES = {
     "0.4.10": ("is of the branch for the BM1688", f"{_GIT} 4a77b975: CMakeLists.txt (CHIP_NAME bm1686, libsophav)"),
+    "0.4.11": ("is of the branch for the BM1688", f"{_COPY} f1f498be: CMakeLists.txt (CHIP_NAME bm1686, libsophav)"),
     "0.4.14": ("is of the branch for the BM1688", f"{_GIT} 1266784c: CMakeLists.txt (CHIP_NAME bm1686, libsophav)"),
 }
 """Versions of branches that have numbers of their own: what they are, and its source."""
 SAME_CHIP = {"BM1686": "BM1684X"}
-"""Names that early model files have for a chip; the runtime takes both."""
+"""Names that early model files have for a chip; libsophon 0.4.8 takes both."""
 CHIP_CHECK = f"{_GIT}, tpu-runtime/src/bmruntime_bmodel.cpp, load_bmodel: names of the chips are compared"
 VERSION_CHECK = f"{_GIT}, tpu-runtime/src/bmruntime_bmodel.cpp, load_bmodel: the version is printed, not compared"
 DYNAMIC = f"{_GIT}, tpu-runtime/README.md: the firmware in libsophon (kernel_module) makes the commands of dynamic nets"

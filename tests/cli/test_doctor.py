@@ -69,8 +69,27 @@ def test_chip_memory_and_addresses_that_do_not_fit(
     assert (status, found["runtime"]["text"]) == (1, "libsophon 0.4.8 has no io_tag")
 
 
+def test_of_a_later_runtime_the_chips_are_known(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts, tagged = board(tmp_path, runtime="0.5.2"), tmp_path / "tagged.bmodel"
+    status, found = asked(capsys, models / "bm1684x.bmodel", "--board", facts)
+    assert (status, found["runtime"]["state"]) == (0, "ok") and "bmrt_arch_info.cpp" in found["runtime"]["source"]
+    model = load(models / "bm1684x.bmodel")
+    assert isinstance(model, Bm168xModel)
+    save(replace(model, nets=[replace(net, address_mode=2) for net in model.nets]), tagged)
+    status, found = asked(capsys, tagged, "--board", facts)
+    assert (status, found["runtime"]["state"]) == (0, "unknown")
+
+
 def test_what_is_not_known_is_said(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, runtime in (("bm1684x", "0.4.10"), ("bm1684x", "9.9"), ("bm1684x", "0.5.3"), ("dv700", "1.0")):
+    for name, runtime in (
+        ("bm1684x", "0.4.10"),
+        ("bm1684x", "0.4.11"),
+        ("bm1684x", "9.9"),
+        ("bm1684x", "0.5.3"),
+        ("dv700", "1.0"),
+    ):
         status, found = asked(capsys, models / f"{name}.bmodel", "--board", board(tmp_path, runtime=runtime))
         assert (status, found["runtime"]["state"], found["chip"]["state"]) == (0, "unknown", "unknown")
     assert command("doctor", models / "dv700.bmodel") == 0
