@@ -31,7 +31,8 @@ from torch.nn import functional
 
 FOLDER = Path(__file__).resolve().parent / "small_llama"
 SEED = 33
-STEPS, BATCH, WINDOW = 1000, 8, 512
+STEPS, SCHEDULE, BATCH, WINDOW = 770, 1000, 8, 512
+"""Steps that are made, and after how many the rate would be lowest."""
 RATE, WARM_UP, DECAY = 3e-3, 50, 0.1
 HELD_BACK = 40
 """One document of so many is not trained on."""
@@ -159,7 +160,7 @@ def train(model: SmallLlama, ids: Tensor, steps: int) -> None:
     adam = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.95))
     began = time.process_time()
     for step in range(steps):
-        left = 0.5 + 0.5 * math.cos(math.pi * step / steps)
+        left = 0.5 + 0.5 * math.cos(math.pi * step / SCHEDULE)
         for group in adam.param_groups:
             group["lr"] = RATE * min((step + 1) / WARM_UP, 0.02 + 0.98 * left)
         starts = torch.randint(len(ids) - WINDOW, (BATCH,)).tolist()
