@@ -18,7 +18,7 @@ from bmcompiler.ir.keys import FLOAT_NOTE, GROUP, INPUT_THRESHOLDS, PLACE_CPU
 if TYPE_CHECKING:
     from bmcompiler.passmanager import Pass, PassContext
 
-OTHER_FLOATS = ("f16", "f64")
+OTHER_FLOATS = ("f16", "bf16", "f64")
 """Types that single-precision makes f32."""
 _BYTES = ("i8", "u8")
 
@@ -42,7 +42,7 @@ class Condition:
 
 
 def other_floats(module: Module) -> list[Value]:
-    """The f16 and f64 tensors of a net; none of a net that looks at the bits of such floats, which keeps its types."""
+    """The 16-bit and f64 floats of a net; none of one that looks at the bits of such floats, which keeps its types."""
     found = [value for value in _values(module) if value.dtype in OTHER_FLOATS]
     reads = found and any(op.short_name == "bit_cast" for value in found for op in (value.op, *value.users) if op)
     return [] if reads else found

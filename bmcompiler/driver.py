@@ -97,7 +97,7 @@ def compile_network(model: Network, weights: Path_ | None, options: Options) -> 
     read = partial(load_network, model, weights, outputs=options.outputs, name=options.name)
     programs = options.programs
     try:
-        return _compile([partial(read, shapes=shapes) for shapes in programs], options, file_of(model))
+        return compile_readers([partial(read, shapes=shapes) for shapes in programs], options, file_of(model))
     except ShapeError as error:
         if error.remedy is None and len(programs) > 1 and len(programs[0] or ()) > 1:
             error.remedy = "sizes of several inputs that belong together need one name: [[1,n={32,64,128}],[1,n]]"
@@ -106,7 +106,7 @@ def compile_network(model: Network, weights: Path_ | None, options: Options) -> 
 
 def compile_ir(module: Module, options: ModuleOptions) -> Result:
     """Compile a module, which stays as it is. Raises BMError, VerifyError for a module that breaks a rule of the IR."""
-    return _compile([partial(_copied, module)], options)
+    return compile_readers([partial(_copied, module)], options)
 
 
 def _copied(module: Module) -> Module:
@@ -116,8 +116,10 @@ def _copied(module: Module) -> Module:
     return copy_module(module)
 
 
-def _compile(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None) -> Result:
-    """One model with a program per reader; what a reader gives is changed."""
+def compile_readers(
+    readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None
+) -> Result:
+    """One model with a program per reader, which share weights; what a reader gives is changed. Raises BMError."""
     told, pictures = said(options), options.preprocess or options.images
     if options.fuse_preprocess is not None:
         from bmcompiler.inputs.camera import fused

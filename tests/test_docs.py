@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from bmcompiler.cli import accuracy, calibrate, doctor, evaluate, opt, run, tool
+from bmcompiler.cli import accuracy, calibrate, doctor, evaluate, llm, opt, run, tool
 from bmcompiler.cli import compile as compiling
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +38,7 @@ COMMANDS: dict[str, click.Command] = {
     "bmnet-compile": compiling.cli,
     "bmnet-doctor": doctor.cli,
     "bmnet-eval": evaluate.cli,
+    "bmnet-llm": llm.cli,
     "bmnet-opt": opt.cli,
     "bmnet-run": run.cli,
     "bmnet-tool": tool.cli,

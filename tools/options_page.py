@@ -24,6 +24,7 @@ COMMANDS = {
     "bmnet-accuracy": "accuracy",
     "bmnet-tool": "tool",
     "bmnet-doctor": "doctor",
+    "bmnet-llm": "llm",
     "bmnet-opt": "opt",
     "bmnet-capi": "capi",
 }

@@ -10,13 +10,11 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision, Sfu
-from bmcompiler.backends.bm1684x.timing_profile import MOST_STREAMS, TimingProfile
+from bmcompiler.backends.bm1684x.timing_profile import GROUP, MOST_STREAMS, PIXELS, TimingProfile
 from bmcompiler.backends.lanes.counts import Count, Fact, either, up
 
-SINGLE_PIXELS, PIXELS = 16, 4
-"""Results of one channel that a lane makes at once: of fp32, and of narrower types."""
-GROUP = {Precision.FP32: 1, Precision.FP16: 32, Precision.BF16: 32, Precision.INT8: 64}
-"""Input channels that are multiplied at once."""
+SINGLE_PIXELS = 16
+"""Results of one channel that a lane makes at once, of fp32."""
 DIVIDE_STEPS, RSQRT_STEPS = 31, 30
 _STRIDED_WINDOW = 3
 RUN = 256

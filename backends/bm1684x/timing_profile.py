@@ -11,8 +11,13 @@ from dataclasses import dataclass, replace
 
 from bmcompiler.analysis.standing import NamedProfile, Standing, known
 from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.codes import Precision
 
 MOST_STREAMS = 4
+PIXELS = 4
+"""Results of one channel that a lane makes at once, of types narrower than fp32."""
+GROUP = {Precision.FP32: 1, Precision.FP16: 32, Precision.BF16: 32, Precision.INT8: 64}
+"""Input channels that are multiplied at once."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,11 @@ class TimingProfile(NamedProfile):
         """The fastest transfers: streams of strided tensors, or matrices."""
         wide = max(self.wide_load_rate, self.wide_store_rate) / self.clock_hz
         return max(self.strided_bytes_per_cycle, self.store_rate / self.clock_hz * MOST_STREAMS, wide)
+
+    @property
+    def half_products(self) -> int:
+        """Products of 16-bit floats in a cycle, all multipliers at work (bm1684x.md 8)."""
+        return CHIP.lanes * GROUP[Precision.FP16] * PIXELS
 
     @property
     def strided_bytes_per_cycle(self) -> float:

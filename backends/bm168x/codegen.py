@@ -31,7 +31,7 @@ from bmcompiler.target import Target
 PAGE = 4096
 COPY_ROW = 1 << 14
 """Bytes of a row, and rows, of one copy of an output."""
-NAMED = ("f32", "f16", "i8", "u8", "i16", "u16", "i32", "u32")
+NAMED = ("f32", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32")
 """Element types that inputs and outputs may have (bm1684.md 10.2)."""
 CPU_LAYER = 3
 """Number of our CPU subnets among the vendor's CPU layers, "user defined": its disassembler reads no unknown ones."""

@@ -9,7 +9,7 @@ part holds the fields of a file that nothing here uses, as read; they are writte
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -268,6 +268,11 @@ class Bm168xModel(BModel):
         from bmcompiler.bmodel.bm168x_static import static_part
 
         return static_part(self)
+
+    def apart(self, names: Sequence[str], kept: Collection[str]) -> Bm168xModel:
+        from bmcompiler.bmodel.bm168x_apart import apart
+
+        return apart(self, names, kept)
 
     def combined(self, others: Iterable[BModel], name: str | None = None) -> Bm168xModel:
         """One model with the nets of all; stages of nets of one name join it. With `name` all become that net.

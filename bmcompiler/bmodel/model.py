@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -183,6 +183,15 @@ class BModel(ABC):
     def static_part(self) -> BModel:
         """The model before what the device makes commands for at run time. Raises UnsupportedError when that is all."""
         return self
+
+    def apart(self, names: Sequence[str], kept: Collection[str]) -> BModel:
+        """The programs of the one net as nets of these names, with the same weights.
+
+        Args: kept: nets whose inputs and outputs have memory of their own, which lasts between launches.
+
+        Raises UnsupportedError for a kind of file that has no such nets.
+        """
+        raise UnsupportedError(f"model files for {self.target} hold programs of one net")
 
     def combined(self, others: Iterable[BModel], name: str | None = None) -> BModel:
         """One model with the programs of all. Raises UnsupportedError when the kind of file does not allow it."""

@@ -8,6 +8,7 @@ for token in generator.generate([1, 17, 300, 42], count=8):
 model = open_model("Qwen2.5-0.5B-Instruct")  # config.json and safetensors
 states = FloatModel(model).states([1, 17, 300, 42])  # float32
 module = build_net(model, "block_0", length=512)  # a net of a bundle
+made = compile_bundle(model, BundleOptions(length=512))  # all of them, compiled
 """
 
 from __future__ import annotations
@@ -16,18 +17,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bmcompiler.llm.bundle import Bundle
+    from bmcompiler.llm.compile import BundleOptions, compile_bundle
     from bmcompiler.llm.float_model import FloatModel
     from bmcompiler.llm.generate import Generator
     from bmcompiler.llm.model import LanguageModel, open_model
     from bmcompiler.llm.nets import build_net
+    from bmcompiler.llm.precision import Precision
 
-__all__ = ["Bundle", "FloatModel", "Generator", "LanguageModel", "build_net", "open_model"]
+__all__ = [
+    "Bundle", "BundleOptions", "FloatModel", "Generator", "LanguageModel", "Precision", "build_net", "compile_bundle",
+    "open_model",
+]  # fmt: skip
 _ROOMS = {
     "Bundle": "bundle",
+    "BundleOptions": "compile",
     "FloatModel": "float_model",
     "Generator": "generate",
     "LanguageModel": "model",
+    "Precision": "precision",
     "build_net": "nets",
+    "compile_bundle": "compile",
     "open_model": "model",
 }
 

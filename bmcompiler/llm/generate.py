@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,7 +63,12 @@ class Generator:
         """Fill the caches with a prompt, at once; what they held is forgotten.
 
         Returns:
-            The hidden state behind its last token, 1 x hidden.
+            The hidden state behind its last token, 1 x hidden. Raises as `states`.
+        """
+        return self.states(prompt)[:, -1]
+
+    def states(self, prompt: Sequence[int] | Ints) -> Array:
+        """As `prefill`, with the hidden states behind all its tokens, 1 x tokens x hidden.
 
         Raises:
             RuntimeUseError: no tokens, more than the bundle takes, or numbers that are no tokens.
@@ -95,7 +100,7 @@ class Generator:
             for cache, rows in zip(caches, made):
                 cache[0, :count] = rows[0, :count]
         self.position = count
-        return states[:, count - 1]
+        return states[:, :count]
 
     def decode(self, token: int) -> Array:
         """Read one more token; its keys and values become row `position` of the caches.
@@ -150,9 +155,21 @@ class Generator:
             RuntimeUseError: as `prefill` and `decode`, where the caches are full after the tokens there is room for.
             UnsupportedError: as `prefill`.
         """
+        return self.drawn(prompt, count, stop, None, one_by_one=one_by_one)
+
+    def drawn(
+        self,
+        prompt: Sequence[int] | Ints,
+        count: int,
+        stop: Collection[int],
+        choose: Callable[[Array], int] | None,
+        *,
+        one_by_one: bool = False,
+    ) -> Iterator[int]:
+        """As `generate`, tokens chosen by the scores of all; None takes what lm_head gives. Raises as `generate`."""
         hidden = self._read_one_by_one(self._tokens(prompt)) if one_by_one else self.prefill(prompt)
         for left in range(count - 1, -1, -1):
-            token = self.best(hidden)
+            token = self.best(hidden) if choose is None else choose(self.logits(hidden))
             yield token
             if not left or token in stop:
                 return

@@ -36,6 +36,11 @@ class Precision:
     group_size: int = 64
     symmetric: bool = False
 
+    @property
+    def name(self) -> str:
+        """As the vendor's tools say it: w4f16, bf16."""
+        return f"w{self.bits}{self.dtype}" if self.bits else self.dtype
+
     def __post_init__(self) -> None:
         if self.dtype not in FLOATS:
             raise UsageError(f"unknown type '{self.dtype}' of a language model", remedy=f"choose {', '.join(FLOATS)}")

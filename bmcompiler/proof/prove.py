@@ -157,8 +157,13 @@ def _compared(
     """
     wanted = check if isinstance(check, int) else 1
     counts, all_of_data, of_rows = [], True, False
-    session, found, undefined = session_of(model), dict[str, str](), set[str]()
-    for module, source in zip(modules, sources):
+    found, undefined = dict[str, str](), set[str]()
+    own = len({tuple(module.main.input_names) for module in modules}) > 1  # nets that share their weights
+    whole, session = model, None if own else session_of(model)
+    for index, (module, source) in enumerate(zip(modules, sources)):
+        if own:
+            model = whole.select(index)
+            session = session_of(model)
         samples, of_data = samples_of(module.main, data, wanted)
         for inputs in samples:
             endless: set[str] = set()
@@ -272,6 +277,12 @@ def session_of(model: BModel) -> Any:
     return lookup("bmcompiler.runtimes", "session", "runtime")(model)
 
 
+def _as_device(array: Array) -> Array:
+    """Files hold no scalars, and bfloat16 numbers as the bits of integers."""
+    array = array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+    return array.reshape(array.shape or (1,))
+
+
 def difference(
     session: Any, module: Module, target: Target, inputs: Mapping[str, Array], endless: set[str] | None = None
 ) -> list[Wrong]:
@@ -282,7 +293,7 @@ def difference(
     An execution that fails is a difference, too: whatever it raises is an error of ours. Not so what only says that
     the inputs do not fit, that there is no device, or that code of a plugin fails (`_NOT_OURS`).
     """
-    given = {name: array.reshape(array.shape or (1,)) for name, array in inputs.items()}  # files hold no scalars
+    given = {name: _as_device(array) for name, array in inputs.items()}
     what = "its meaning (evaluate) cannot be computed"
     try:
         wanted = run_module(module, inputs, target=target)

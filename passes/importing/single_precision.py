@@ -16,13 +16,13 @@ from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 @dataclass(frozen=True)
 class SinglePrecision(Pass):
-    """Give every f16 and f64 tensor of the net the element type f32.
+    """Give every f16, bf16 and f64 tensor of the net the element type f32.
 
-    1. Inputs, weights and results change their type; casts to f16 or f64 become casts to f32.
+    1. Inputs, weights and results change their type; casts to such types become casts to f32.
     2. What a net of other inputs computes in f64, as exact sums of integers, is noted to be too wide for 16-bit floats.
     3. A net that looks at the bits of such floats (bit_cast) stays as it is.
 
-    Results differ by the rounding that f16 would have added or f64 avoided.
+    Results differ by the rounding that 16 bits would have added or f64 avoided.
     """
 
     name = "single-precision"

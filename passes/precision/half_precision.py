@@ -31,11 +31,11 @@ class HalfPrecision(Pass):
     2. what else the target computes in `dtype`, where an operand is of `dtype` already : the same
     3. all else                       : f32, with casts where types meet
 
-    Inputs and outputs of the net keep their types. A target takes in `dtype` what loses little by it: moves, sums and
-    products of elements, choices; but no sums with constants that are 0 in f16, nor what they add to, and no sums of
-    products with weights that f16 does not hold. In nets of integers what stays in float does, unless calibration found
-    numbers that f16 might not hold. Norms, softmax and other functions of exponentials add many numbers, or numbers
-    whose difference counts.
+    Inputs and outputs of the net keep their types; with `inputs` and `outputs` those of f32 become `dtype`. A target
+    takes in `dtype` what loses little by it: moves, sums and products of elements, choices; but no sums with constants
+    that are 0 in f16, nor what they add to, and no sums of products with weights that f16 does not hold. In nets of
+    integers what stays in float does, unless calibration found numbers that f16 might not hold. Norms, softmax and
+    other functions of exponentials add many numbers, or numbers whose difference counts.
     """
 
     name = "half-precision"
@@ -43,6 +43,8 @@ class HalfPrecision(Pass):
     breaks = (ONE_FLOAT, SOURCE_TYPES)
     loses_bits = True
     dtype: str = "f16"
+    inputs: bool = False
+    outputs: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if self.dtype not in HALVES:
@@ -50,7 +52,9 @@ class HalfPrecision(Pass):
         halved = kept = 0
         for function in module.functions:
             work = _Halves(module, ctx.target, self.dtype, function)
-            work.rewrite()
+            if self.inputs:
+                work.narrow_inputs()
+            work.rewrite(self.dtype if self.outputs else "f32")
             halved, kept = halved + work.halved, kept + work.kept
         if not halved:
             return PassResult(False)
@@ -65,14 +69,30 @@ class _Halves(Patterns):
         super().__init__(module)
         self._target, self._dtype, self._function = target, dtype, function
         self._known: dict[tuple[Value, str], Value] = {}
+        self._borders: set[Operation] = set()
         self._rewriter = Rewriter()
         self.halved = self.kept = 0
 
-    def rewrite(self) -> None:
-        """All ops in order, then what the net returns."""
+    def narrow_inputs(self) -> None:
+        """Inputs of f32 come in the type, and as f32 to who reads them so far."""
+        first = self._function.ops[0]
+        for argument in self._function.arguments:
+            if argument.dtype == "f32":
+                argument.type = TensorType(argument.shape, self._dtype)
+                cast = make("cast", [argument], {"dtype": "f32"}, location=self._function.origin(argument))
+                argument.replace_all_uses_with(cast.results[0])
+                cast.set_operand(0, argument)
+                self._borders.add(cast)
+                self._rewriter.insert_before(first, cast)
+                self._known[argument, "f32"], self._known[cast.results[0], self._dtype] = cast.results[0], argument
+
+    def rewrite(self, returned: str) -> None:
+        """All ops in order, then what the net returns; floats of f32 among it in this type."""
         *ops, end = self._function.ops
-        wanted = [value.dtype for value in self._function.returned]
+        wanted = [returned if value.dtype == "f32" else value.dtype for value in self._function.returned]
         for op in ops:
+            if op in self._borders:
+                continue
             if not isinstance(op, TensorOp) or is_weight(op.results[0]) or not op.results[0].type.is_float:
                 self._in_f32(op)
             elif self._fits(op) and self._halve(op):

@@ -8,11 +8,11 @@ from math import prod
 import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
-from bmcompiler.backends.bm1684x.cycles import GROUP
 from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
 from bmcompiler.backends.bm1684x.instructions import window as commands
 from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
 from bmcompiler.backends.bm1684x.ordered import convolution, depthwise
+from bmcompiler.backends.bm1684x.timing_profile import GROUP
 from bmcompiler.backends.lanes.kernels.base import item_bytes
 from bmcompiler.backends.lanes.kernels.windows import float_conv
 from bmcompiler.backends.lanes.kernels.windows.conv_geometry import DeconvGeometry, channel_groups, runs_of

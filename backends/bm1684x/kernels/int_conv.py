@@ -10,9 +10,9 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Precision
-from bmcompiler.backends.bm1684x.cycles import GROUP
 from bmcompiler.backends.bm1684x.instructions.window import Sums, integer_sums
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS, Block, emit_end, emit_factors, end_cycles, fits_sums
+from bmcompiler.backends.bm1684x.timing_profile import GROUP
 from bmcompiler.backends.lanes.kernels.base import dims4
 from bmcompiler.backends.lanes.kernels.windows.conv_geometry import ConvGeometry, DeconvGeometry, runs_of
 from bmcompiler.backends.lanes.kernels.windows.fold_rows import fold_inside

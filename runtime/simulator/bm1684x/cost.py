@@ -20,9 +20,9 @@ from bmcompiler.backends.bm1684x.codes import (
     Task,
     Trans,
 )
-from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, GROUP, PIXELS, SINGLE_PIXELS, CycleTable
+from bmcompiler.backends.bm1684x.cycles import DIVIDE_STEPS, SINGLE_PIXELS, CycleTable
 from bmcompiler.backends.bm1684x.isa import ADDRESS_LOW
-from bmcompiler.backends.bm1684x.timing_profile import PROFILE, TimingProfile
+from bmcompiler.backends.bm1684x.timing_profile import GROUP, PIXELS, PROFILE, TimingProfile
 from bmcompiler.backends.lanes.counts import run_of
 from bmcompiler.instructions.isa import Columns
 from bmcompiler.numeric.arrays import Ints, Mask

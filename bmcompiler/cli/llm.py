@@ -1,0 +1,226 @@
+"""bmnet-llm: language models, from a folder to tokens."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bmcompiler.cli.common import Number, Output, command_line, format_table, progress
+from bmcompiler.errors import UsageError
+from bmcompiler.text import some_names
+
+if TYPE_CHECKING:
+    from bmcompiler.llm.precision import Precision
+
+_KINDS = [f"{bits}{half}" for bits in ("w4", "w8", "") for half in ("f16", "bf16")]
+_COMPILE = """
+\b
+Examples:
+  bmnet-llm compile Qwen2.5-0.5B-Instruct --quantize w4f16 --length 512 -o qwen/model.bmodel
+  bmnet-llm compile llama --quantize f16 --length 128 --cache 512 -o llama/model.bmodel
+  bmnet-llm compile llama --head token -o llama/model.bmodel
+
+FOLDER holds config.json and *.safetensors. The nets have the names, tensors and address modes that the vendor's
+runtime expects. Small files of the folder, tokenizer among them, are copied to `config` beside the bundle.
+"""
+_RUN = """
+\b
+Examples:
+  bmnet-llm run qwen/model.bmodel --prompt "The history of the"
+  bmnet-llm run qwen/model.bmodel --chat --prompt "What is a lane?" --temperature 0.7 --top-p 0.9 --seed 3
+  bmnet-llm run model.bmodel --tokens 1,17,300,42 --count 8
+"""
+_FOLDER = click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+
+
+def _options(command: Any) -> Any:
+    """Types and lengths of a bundle."""
+    for option in reversed((
+        click.option("--quantize", type=click.Choice(_KINDS), help="Types of weights and activations.  [default: f16 "
+                     "or bf16, as the folder]"),
+        click.option("--group", default=64, show_default=True, type=click.IntRange(0), help="Inputs with a scale in "
+                     "common; 0 = all of them."),
+        click.option("--symmetric", is_flag=True, help="Zero points in the middle."),
+        click.option("--head-bits", type=click.Choice(["4", "8"]), help="Of the weights that give the scores."),
+        click.option("--length", default=512, show_default=True, type=click.IntRange(1), help="Tokens of a prompt "
+                     "that are read at once."),
+        click.option("--cache", type=click.IntRange(1), help="Tokens there is room for.  [default: --length]"),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.group()
+def cli() -> None:
+    """Compile language models, run them on the simulator, say what a board will take."""
+
+
+def _precision(
+    folder_dtype: str, quantize: str | None, group: int, symmetric: bool, head_bits: str | None
+) -> Precision:
+    from bmcompiler.llm.precision import Precision
+
+    kind = quantize or ("bf16" if folder_dtype == "bf16" else "f16")
+    bits = {"w4": 4, "w8": 8}.get(kind[:2])
+    return Precision(
+        kind.removeprefix(f"w{bits}"),
+        bits,
+        int(head_bits) if head_bits else None,
+        group_size=group,
+        symmetric=symmetric,
+    )
+
+
+@cli.command(epilog=_COMPILE)
+@_FOLDER
+@click.option("-o", "--output", required=True, metavar="OUT.bmodel", type=Output(path_type=Path), help="The bundle.")
+@_options
+@click.option("--head", default="scores", show_default=True, type=click.Choice(["scores", "token"]), help="What the "
+              "last net gives: scores of all tokens, or the best one.")  # fmt: skip
+@click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
+@click.option("--check", default="auto", show_default=True, help="auto, never, always or a number of samples.")
+def compile(folder: Path, output: Path, head: str, opt: int, check: str, **given: Any) -> None:
+    """Compile the model in FOLDER to a bundle of nets."""
+    from bmcompiler.bmodel import save
+    from bmcompiler.files.store import make_folder
+    from bmcompiler.llm.compile import BundleOptions, compile_bundle
+    from bmcompiler.llm.model import open_model
+    from bmcompiler.llm.text import copy_config
+
+    start, model = time.perf_counter(), open_model(folder)
+    length, cache = given.pop("length"), given.pop("cache")
+    precision = _precision(model.architecture.dtype, **given)
+    options = BundleOptions(precision, length, cache, head == "scores", opt, check)
+    make_folder(output.parent)
+    found = compile_bundle(model, options, progress=progress)
+    bundle = found.model
+    save(bundle, output)
+    beside = copy_config(folder, output)
+    blocks = sum(len(each) for each in bundle.weight_sets)
+    click.echo(
+        f"{output}: {len(bundle.stages())} nets, {blocks:,} bytes of weights, {output.stat().st_size:,} bytes; "
+        f"small files in {beside}; {time.perf_counter() - start:.1f} s"
+    )
+    click.echo(f"checked  1 sample of each of {found.checked} nets: program = evaluate, every bit")
+    for reason in dict.fromkeys(found.unchecked.values()):
+        nets = [name for name, why in found.unchecked.items() if why == reason]
+        click.echo(f"not checked: {some_names(nets)}: {reason}")
+
+
+@cli.command(epilog=_RUN)
+@click.argument("bundle", metavar="BUNDLE.bmodel", type=click.Path(path_type=Path))
+@click.option("--prompt", help="Text to go on from.")
+@click.option("--tokens", metavar="N,N,...", help="The prompt as numbers, in place of text.")
+@click.option("--chat", is_flag=True, help="Put the prompt into the model's template for chats.")
+@click.option("--tokenizer", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder with tokenizer.json.  "
+              "[default: config beside the bundle]")  # fmt: skip
+@click.option("--count", default=64, show_default=True, type=click.IntRange(1), help="Tokens to make at most.")
+@click.option("--temperature", default=0.0, show_default=True, type=Number(0), help="0 takes the best token.")
+@click.option("--top-k", default=0, show_default=True, type=click.IntRange(0), help="Draw among so many; 0 = all.")
+@click.option("--top-p", default=1.0, show_default=True, type=Number(0, 1, min_open=True), help="Draw among the best "
+              "that make up so much.")  # fmt: skip
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the draws.")
+@click.option("--one-by-one", is_flag=True, help="Read the prompt with the nets for one token.")
+def run(
+    bundle: Path, prompt: str | None, tokens: str | None, chat: bool, tokenizer: Path | None, count: int,
+    temperature: float, top_k: int, top_p: float, seed: int, one_by_one: bool,
+) -> None:  # fmt: skip
+    """Make tokens with BUNDLE on the simulator; they are printed as they come."""
+    from bmcompiler.llm.bundle import Bundle
+    from bmcompiler.llm.generate import Generator
+    from bmcompiler.llm.sampling import Sampler
+    from bmcompiler.llm.text import BESIDE, Text
+
+    if (prompt is None) == (tokens is None):
+        raise UsageError("there is no prompt", remedy="give --prompt TEXT, or --tokens with numbers: one of them")
+    sampler = Sampler(temperature, top_k, top_p, seed)
+    loaded = Bundle.load(bundle)
+    choose = sampler.choose if temperature or loaded.vocabulary else None
+    text = Text(tokenizer or bundle.parent / BESIDE) if tokens is None else None
+    if text is not None and prompt is not None:
+        given = text.tokens(text.as_chat(prompt), special=False) if chat else text.tokens(prompt)
+    else:
+        given = _numbers(tokens or "")
+    generator, start = Generator(loaded), time.perf_counter()
+    made: list[int] = []
+    stream = _kept(generator.drawn(given, count, text.ends() if text else (), choose, one_by_one=one_by_one), made)
+    for piece in stream if text is None else text.pieces(stream):
+        click.echo(piece if text is not None else f"{piece} ", nl=False)
+    seconds = time.perf_counter() - start
+    click.echo(f"\n{len(given)} tokens read, {len(made)} made in {seconds:.1f} s on this host", err=True)
+
+
+def _kept(tokens: Iterator[int], made: list[int]) -> Iterator[int]:
+    for token in tokens:
+        made.append(token)
+        yield token
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--tokens are numbers with commas between them, got {text!r}") from None
+
+
+@cli.command()
+@_FOLDER
+@_options
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def estimate(folder: Path, length: int, cache: int | None, as_json: bool, **given: Any) -> None:
+    """Say what the model in FOLDER needs of a board at least, before anything is compiled."""
+    from bmcompiler.llm.config import read_architecture
+    from bmcompiler.llm.estimate import estimate
+
+    facts = read_architecture(folder)
+    kinds = [given.pop("quantize")] if given.get("quantize") else _KINDS[::2] if facts.dtype != "bf16" else _KINDS[1::2]
+    given.pop("quantize", None)
+    rows = []
+    for kind in kinds:
+        found = estimate(facts, _precision(facts.dtype, kind, **given), length, cache)
+        rows.append({
+            "types": kind, "first token s": round(found.first, 4), "tokens/s": round(1 / found.token, 1),
+            "memory MB": round(found.memory / 1e6, 1), "weights MB": round((found.weights + found.head) / 1e6, 1),
+            "cache MB": round(found.cache / 1e6, 2), "launches": found.launches,
+        })  # fmt: skip
+    if as_json:
+        click.echo(json.dumps({"length": length, "cache": cache or length, "rows": rows}, indent=2))
+        return
+    click.echo(format_table(list(rows[0]), [list(row.values()) for row in rows]), nl=False)
+    click.echo(
+        f"bounds for prompts of {length} tokens and {cache or length} in the cache, by the vendor's cycle model and "
+        "0.044 ms for a launch; programs take a little longer"
+    )
+
+
+@cli.command()
+@click.argument("bundle", metavar="BUNDLE.bmodel", type=click.Path(path_type=Path))
+@click.option("--text", required=True, metavar="FILE", type=click.Path(path_type=Path), help="What is to be foreseen.")
+@click.option("--folder", metavar="FOLDER", type=click.Path(path_type=Path), help="The model in float, beside it.")
+@click.option("--tokenizer", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder with tokenizer.json.  "
+              "[default: config beside the bundle]")  # fmt: skip
+@click.option("--windows", default=4, show_default=True, type=click.IntRange(1), help="Pieces of text to look at.")
+def eval(bundle: Path, text: Path, folder: Path | None, tokenizer: Path | None, windows: int) -> None:
+    """Print the perplexity of BUNDLE on a text, and that of the model in float beside it."""
+    from bmcompiler.llm.bundle import Bundle
+    from bmcompiler.llm.perplexity import of_bundle, of_model, pieces
+    from bmcompiler.llm.text import BESIDE, Text
+
+    loaded = Bundle.load(bundle)
+    tokens = Text(tokenizer or bundle.parent / BESIDE).tokens(text.read_text(encoding="utf-8"), special=False)
+    parts = pieces(tokens, min(loaded.prompt, loaded.rows[-1]), windows)
+    rows = [("bundle", f"{of_bundle(loaded, parts, progress):.4f}")]
+    if folder is not None:
+        from bmcompiler.llm.model import open_model
+
+        rows.append(("float", f"{of_model(open_model(folder), parts, progress):.4f}"))
+    click.echo(format_table(("model", "perplexity"), rows), nl=False)
+    click.echo(f"{len(parts)} pieces of {len(parts[0])} tokens")
+
+
+main = command_line(cli, "bmnet-llm")

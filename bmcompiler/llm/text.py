@@ -1,0 +1,115 @@
+"""Text to tokens and back: `tokenizer.json` of a model folder, by the `tokenizers` library (pip install .[llm])."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.llm.config import read_json
+
+COPIED = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+)
+"""Small files of a folder that a bundle needs beside it, in the folder `config`, as the vendor's tool leaves them."""
+BESIDE = "config"
+
+
+class Text:
+    """The tokenizer of a folder, and which tokens end a text.
+
+    Raises:
+        UnsupportedError: the library is not installed. FileFormatError: the folder has no tokenizer, or a damaged one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, file = folder, folder / "tokenizer.json"
+        if not file.is_file():
+            raise FileFormatError(
+                "there is no tokenizer", file=file, remedy="name the model's folder with --tokenizer, or give --tokens"
+            )
+        try:
+            from tokenizers import Tokenizer
+        except ImportError:
+            raise UnsupportedError(
+                "text needs the library tokenizers", remedy='pip install "bmcompiler[llm]", or give --tokens'
+            ) from None
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(str(file))
+        except Exception as error:  # the library has no type of its own for it
+            raise FileFormatError(f"is no tokenizer: {error}", file=file) from None
+
+    def tokens(self, text: str, *, special: bool = True) -> list[int]:
+        """Numbers of a text; `special`: with those that begin every text of the model."""
+        found: list[int] = self._tokenizer.encode(text, add_special_tokens=special).ids
+        return found
+
+    def pieces(self, tokens: Iterable[int]) -> Iterator[str]:
+        """The text of tokens as they come; what is half a character waits for the rest."""
+        so_far, shown = [], ""
+        for token in tokens:
+            so_far.append(token)
+            whole: str = self._tokenizer.decode(so_far, skip_special_tokens=True)
+            if not whole.endswith("\ufffd"):
+                yield whole[len(shown) :]
+                shown = whole
+
+    def ends(self) -> set[int]:
+        """Tokens after which a model has said all, by `generation_config.json` or `config.json`."""
+        for name in ("generation_config.json", "config.json"):
+            if (self.folder / name).is_file():
+                found = read_json(self.folder / name).get("eos_token_id")
+                if found is not None:
+                    return {int(each) for each in (found if isinstance(found, list) else [found])}
+        return set()
+
+    def as_chat(self, prompt: str) -> str:
+        """A question as the model's template puts it. Raises UnsupportedError, FileFormatError."""
+        given = self.folder / "chat_template.jinja"
+        file = given if given.is_file() else self.folder / "tokenizer_config.json"
+        facts: Mapping[str, Any] = {} if file == given or not file.is_file() else read_json(file)
+        template = given.read_text(encoding="utf-8") if file == given else facts.get("chat_template")
+        if not isinstance(template, str):
+            raise FileFormatError("there is no template for chats", file=file, remedy="leave out --chat")
+        try:
+            from jinja2 import TemplateError
+            from jinja2.sandbox import ImmutableSandboxedEnvironment
+        except ImportError:
+            raise UnsupportedError(
+                "templates of chats need the library jinja2", remedy='pip install "bmcompiler[llm]"'
+            ) from None
+        special = {name: _named(facts.get(name)) for name in ("bos_token", "eos_token")}
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        messages = [{"role": "user", "content": prompt}]
+        try:
+            return environment.from_string(template).render(messages=messages, add_generation_prompt=True, **special)
+        except TemplateError as error:
+            raise FileFormatError(f"the template for chats fails: {error}", file=file) from None
+
+
+def _named(token: Any) -> str:
+    return token.get("content", "") if isinstance(token, dict) else token or ""
+
+
+def copy_config(folder: Path, model: Path) -> Path:
+    """Put the small files of a folder beside a bundle. Returns where they are."""
+    to = model.parent / BESIDE
+    to.mkdir(parents=True, exist_ok=True)
+    for name in COPIED:
+        source = folder / name
+        if source.is_file() and not (to / name).exists():
+            shutil.copyfile(source, to / name)
+        elif source.is_file() and source.read_bytes() != (to / name).read_bytes():
+            raise FileFormatError(
+                f"is of another model than {json.dumps(str(folder))}",
+                file=to / name,
+                remedy="write the bundle to a folder of its own",
+            )
+    return to
