@@ -12,8 +12,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
 CHIPS = ("bm1684", "bm1684x", "bm1880")
 MAY_LOSE = {"bm1684": 0.5, "bm1684x": 0.5, "bm1880": 1.0}
 """Points that int8 may be below float32; a score is 0 to 100 points."""
-MISSED = {("blazeface_front", "bm1880")}
-"""Networks and chips whose int8 is known to be further below float32; the score of the page holds them."""
 MAY_MOVE = 0.3
 """Points that a score may be below that of the table."""
 _SLACK = 1e-9
@@ -77,12 +75,10 @@ def keeps(chip: str, score: float, float32: float) -> bool:
 
 
 def complaints(name: str, chip: str, score: float, float32: float, kept_score: float | None) -> list[str]:
-    """Sentences on a score that is too low, and on one that is better than MISSED says; None: the page has none."""
+    """Sentences on a score that is too low; None: the page has none."""
     said, what = [], f"{name} on {chip}: {score:.1f}"
-    if not keeps(chip, score, float32) and (name, chip) not in MISSED:
+    if not keeps(chip, score, float32):
         said.append(f"{what} is more than {MAY_LOSE[chip]} points below float32, {float32:.1f}")
-    if keeps(chip, score, float32) and (name, chip) in MISSED:
-        said.append(f"{what} is near enough to float32, {float32:.1f}: take it out of MISSED in {Path(__file__).name}")
     if kept_score is not None and score < kept_score - MAY_MOVE - _SLACK:
         said.append(f"{what} is more than {MAY_MOVE} points below {PAGE.name}, {kept_score:.1f}")
     return said

@@ -179,7 +179,7 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
     """
     found = []
     for name, each in numbers.outputs.items():
-        dead = _constant_channels(each)
+        dead = _constant_channels(each, numbers.judge.least.get(name))
         if dead:
             shown = ", ".join(map(str, dead[:5])) + (" and more" if len(dead) > 5 else "")
             found.append(
@@ -227,8 +227,10 @@ def _first(numbers: Numbers, wanted: Callable[[LayerNumbers], bool]) -> str:
     return next((op.label for op in ops if op is not None), "")
 
 
-def _constant_channels(numbers: OutputNumbers) -> list[int]:
+def _constant_channels(numbers: OutputNumbers, least: float | None) -> list[int]:
+    """least: what scores end at, if they do: one that stays there is a sure no."""
     if numbers.low is None or numbers.high is None or numbers.real_low is None or numbers.real_high is None:
         return []
     same, varied = numbers.low == numbers.high, numbers.real_high > numbers.real_low
-    return np.flatnonzero(same & varied & (numbers.values > 1)).tolist()
+    sure = numbers.high == least
+    return np.flatnonzero(same & varied & ~sure & (numbers.values > 1)).tolist()

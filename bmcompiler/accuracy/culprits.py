@@ -9,6 +9,7 @@ import numpy as np
 
 from bmcompiler.accuracy.pairs import Layer, Pair, alone
 from bmcompiler.accuracy.statistics import Numbers, OutputNumbers, float_values
+from bmcompiler.evaluation.decisions import Decisions
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import is_weight
@@ -23,7 +24,7 @@ def rank(pair: Pair, numbers: Numbers, steps: list[Mapping[str, Array]], progres
     comes of it is the error of this layer alone: its rounding, what it cuts off, its weights, the rounding of what it
     reads. The inputs of the net count by their rounding.
     """
-    totals = {layer.name: _Outputs(pair) for layer in pair.layers}
+    totals = {layer.name: _Outputs(pair, numbers.judge) for layer in pair.layers}
     work = [(step, layer) for step in steps for layer in pair.layers]
     seen: tuple[Any, dict[Value, Array]] | None = None
     for step, layer in work if progress is None else progress(work, "finding culprits", len(work)):
@@ -38,18 +39,22 @@ def rank(pair: Pair, numbers: Numbers, steps: list[Mapping[str, Array]], progres
 
 
 class _Outputs:
-    """Errors of all outputs."""
+    """Errors of all outputs, as these are judged."""
 
-    def __init__(self, pair: Pair) -> None:
-        self.pair = pair
+    def __init__(self, pair: Pair, judge: Decisions) -> None:
+        self.pair, self.judge = pair, judge
         self.outputs = [OutputNumbers() for _ in pair.real.main.returned]
         self.seen = False
 
     def add(self, floats: Mapping[Value, Array], changed: Mapping[Value, Array]) -> None:
         self.seen = True
-        for numbers, value in zip(self.outputs, self.pair.real.main.returned):
-            if value.type.is_float:
-                numbers.add(floats[value], changed.get(value, floats[value]))
+        main = self.pair.real.main
+        named = {n: v for n, v in zip(main.output_names, main.returned) if v.type.is_float}
+        wanted = self.judge.bounded({name: floats[value] for name, value in named.items()})
+        found = self.judge.bounded({name: changed.get(value, floats[value]) for name, value in named.items()})
+        for numbers, name in zip(self.outputs, main.output_names):
+            if name in named:
+                numbers.add(wanted[name], found[name])
 
     @property
     def error(self) -> float | None:

@@ -185,17 +185,17 @@ def measure(pair: Pair, steps: Iterable[Mapping[str, Array]], metric: Judged = A
                 wanted[value].add(seen[wanted[value].layer.real], array)
 
         found = run_function(pair.compiled, pair.compiled.main, given, observe, pair.target)
-        for (name, numbers), value, returned in zip(
-            outputs.items(), pair.real.main.returned, pair.compiled.main.returned
-        ):
-            real = real_values(found[name], returned.type)
-            numbers.add(seen[value], real)
-            found[name] = real if value.type.is_float else found[name]
+        for name, value, returned in zip(outputs, pair.real.main.returned, pair.compiled.main.returned):
+            if value.type.is_float:
+                found[name] = real_values(found[name], returned.type)
         wanted_outputs.append({name: seen[value] for name, value in zip(outputs, pair.real.main.returned)})
         found_outputs.append(found)
     judge = decisions(pair.real.main, wanted_outputs, metric)
     kept: dict[str, Count] = {}
     for mine, theirs in zip(found_outputs, wanted_outputs):
+        real, known = map(judge.bounded, (theirs, mine))
+        for name, numbers in outputs.items():
+            numbers.add(real[name], known[name])
         for name, count in judge.count(mine, theirs).items():
             kept[name] = kept.get(name, Count()) + count
     return Numbers(rows, outputs, judge, kept)

@@ -36,6 +36,8 @@ _LEAST_ROW = 16
 _LETTERS, _WORDS = 8, 256
 """Classes that lists have at the least: alone, and beside other outputs, where few numbers may be of boxes."""
 _DETECTION = 7
+_NEVER = -8.0
+"""A raw score whose sigmoid, 0.0003, is no as much as that of any below."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,16 @@ class Decisions:
 
     def _counted(self, found: Outputs, wanted: Outputs) -> dict[str, Count]:
         return {name: each.count(found[name], wanted[name]) for name, each in self.outputs.items()}
+
+    @property
+    def least(self) -> dict[str, float]:
+        """What lower scores are as good as, by output of raw scores."""
+        return {name: each.about.least for name, each in self.outputs.items() if np.isfinite(each.about.least)}
+
+    def bounded(self, outputs: Outputs) -> dict[str, Array]:
+        """Outputs as errors in them count: scores below `least` are all the same."""
+        least = self.least
+        return {n: np.maximum(x, np.float32(least[n])) if n in least else x for n, x in outputs.items()}
 
     def said(self, name: str) -> str:
         """What is counted of an output."""
@@ -303,7 +315,7 @@ def _anchors(seen: Seen) -> About | None:
     layer = isinstance(seen.maker, TensorOp) and seen.maker.affine
     fits = seen.is_float and seen.alone and layer and seen.of_map and len(seen.shape) > 1
     fits = fits and max(seen.shape[1:]) == prod(seen.shape[1:])
-    return About(threshold=0) if fits and any((x > 0).any() for x in seen.arrays) else None
+    return About(threshold=0, least=_NEVER) if fits and any((x > 0).any() for x in seen.arrays) else None
 
 
 def _sums_to_one(array: Array, axis: int) -> bool:

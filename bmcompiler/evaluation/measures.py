@@ -38,12 +38,14 @@ class About:
 
     axis: of classes, or of the columns of rows. threshold: of scores. usual: the class that most positions have, which
     say nothing where both find it; -1 for none. shape: of the output before ops that only move it, None as it is.
+    least: what scores below say as well.
     """
 
     axis: int = -1
     threshold: float = 0.5
     usual: int = -1
     shape: tuple[int, ...] | None = None
+    least: float = -np.inf
 
 
 def classes_kept(found: Array, wanted: Array, about: About) -> Count:

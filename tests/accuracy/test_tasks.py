@@ -141,14 +141,6 @@ def test_scores_that_are_too_low_are_said() -> None:
     assert "more than 0.3 points below accuracy.md, 99.8" in said
 
 
-def test_a_known_miss_is_held_by_the_page_and_ends_when_the_score_is_good() -> None:
-    for name, chip in table.MISSED:
-        assert table.complaints(name, chip, 90, 100, 90) == []
-        assert len(table.complaints(name, chip, 89, 100, 90)) == 1
-        (said,) = table.complaints(name, chip, 100, 100, 90)
-        assert "take it out of MISSED" in said
-
-
 @pytest.mark.slow
 @pytest.mark.sweep
 @pytest.mark.usefixtures("sources")

@@ -129,6 +129,19 @@ def test_anchors_above_0_in_either_form_are_what_counts() -> None:
     assert found_kept(found, wanted, About(threshold=0)) == Count(2, 3)
 
 
+def test_raw_scores_of_sure_noes_are_all_the_same() -> None:
+    n = Net(3)
+    x = n.reshape(n.conv(n.input(1, 3, 6, 6), n.w(1, 3, 3, 3, low=-4, high=4), n.fill(-4.0, 1)), shape=(1, 16, 1))
+    module = n.done(x)
+    judge, outputs = judged(module)
+    (least,) = judge.least.values()
+    (bounded,) = judge.bounded(outputs[0]).values()
+    (before,) = outputs[0].values()
+    assert bounded.min() == least > before.min()
+    np.testing.assert_array_equal(bounded[before > least], before[before > least])
+    assert decisions(module.main, outputs, "norm").least == {}
+
+
 FLAT: list[Callable[[Net], Any]] = [
     *(features, box_rows, unit_rows),
     lambda n: n.conv(n.input(1, 3, 6, 6), n.w(8, 3, 3, 3)),

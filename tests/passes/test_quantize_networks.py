@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nets import Net
 
 from bmcompiler.driver import load_network
+from bmcompiler.evaluation.measures import About, found_kept
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Module
 from bmcompiler.numeric import arith
@@ -83,3 +85,26 @@ def test_face_nets_tell_faces_from_background(net: str, size: int, least: float)
     module = quantized(load_network(path, shapes=[[1, size, size, 3]]), samples[::2])
     face = next(out for out in run_all(module, samples) if out.shape[-1] == 2).reshape(200, 2)[:, 1]
     assert ((face > 0.5) == (np.arange(200) < 100)).mean() >= least
+
+
+def scores_far_below_0() -> Module:
+    """A raw score for each of 36 places, -300 to 8: yes only where all features are small."""
+    n = Net(5)
+    x = n.relu(n.conv(n.input(1, 3, 8, 8), n.w(8, 3, 3, 3)))
+    return n.done(n.reshape(n.conv(x, n.w(1, 8, 1, 1, low=-9, high=-1), n.fill(8.0, 1)), shape=(1, 36, 1)))
+
+
+def test_scores_that_decide_at_0_have_fine_steps_there() -> None:
+    """Not those that the sure noes would leave, as for who says that norms count."""
+    random = np.random.default_rng(7)
+    data = (random.uniform(0, 1, (32, 3, 8, 8)) ** 6 * random.normal(0, 4, (32, 3, 8, 8))).astype(np.float32)
+    wanted = run_all(scores_far_below_0(), data)[0]
+    kept, said = {}, {}
+    for metric in ("auto", "norm"):
+        ctx, module = PassContext(data={"data": data}, metric=metric), scores_far_below_0()
+        run_pipeline(module, "canonicalize,calibrate{method=auto},quantize", ctx, verify_each=True)
+        kept[metric] = found_kept(run_all(module, data)[0], wanted, About(threshold=0)).share
+        said[metric] = any("decides at 0: its scores end at -" in note for note in ctx.notes)
+    assert wanted.min() < -100 and (wanted > 0).sum() > 50
+    assert said == {"auto": True, "norm": False}
+    assert kept["norm"] <= 0.9 and kept["auto"] >= 0.98

@@ -41,9 +41,14 @@ class Cluster:
 
 
 class Clusters:
-    """The clusters of a net, told apart by its float outputs on samples."""
+    """The clusters of a net, told apart by its float outputs on samples.
 
-    def __init__(self, steps: Sequence[Outputs]) -> None:
+    least: what lower numbers of an output are as good as, by name (`Decisions.least`).
+    """
+
+    def __init__(self, steps: Sequence[Outputs], least: Mapping[str, float] | None = None) -> None:
+        self.least = least or {}
+        steps = [self._bounded(step) for step in steps]
         self.clusters = [
             cluster
             for name in steps[0]
@@ -54,11 +59,16 @@ class Clusters:
 
     def energies(self, found: Outputs, wanted: Outputs) -> Doubles:
         """Energy of the error of each cluster in one step, over that of the cluster's signal in a step: 1 is 100 %."""
+        found, wanted = self._bounded(found), self._bounded(wanted)
         differences = {
             name: np.nan_to_num(found[name]) - np.nan_to_num(wanted[name]) for name in {g.output for g in self.clusters}
         }
         noise = [float(np.square(g.of(differences[g.output]), dtype=np.float64).sum()) for g in self.clusters]
         return np.array(noise) / self.signal
+
+    def _bounded(self, outputs: Outputs) -> Outputs:
+        low = {name: np.float32(self.least[name]) for name in self.least if name in outputs}
+        return {**outputs, **{name: np.maximum(outputs[name], least) for name, least in low.items()}}
 
 
 def looked_at(array: Array) -> Array:

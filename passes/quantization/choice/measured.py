@@ -72,10 +72,10 @@ class Goal:
     outputs: bool = False
     decisions: bool = False
 
-    def over(self, measured: Measured) -> Doubles:
+    def over(self, measured: Measured, largest: float = _LARGEST) -> Doubles:
         """How many times too large the energy of each cluster's errors is; at most 1 where all is reached."""
         clusters = np.zeros(len(self.roots)) if self.error is None else measured.energies / self.error**2
-        return np.maximum(clusters, self._outputs_over(measured))
+        return np.maximum(clusters, self._outputs_over(measured, largest))
 
     def reached(self, measured: Measured) -> bool:
         """Whether nothing is too large."""
@@ -83,7 +83,7 @@ class Goal:
 
     def rank(self, measured: Measured, cycles: int) -> tuple[float, int]:
         """The smaller the better: what misses by what is missing, what reaches it by cycles."""
-        return max(float(self.over(measured).max(initial=0.0)), 1.0), cycles
+        return max(float(self.over(measured, np.inf).max(initial=0.0)), 1.0), cycles
 
     def allowed(self, measured: Measured) -> Doubles:
         """Energies of clusters that would reach it, as far as errors of outputs and lost decisions follow them."""
@@ -91,12 +91,12 @@ class Goal:
         over = self._outputs_over(measured)
         return np.where(over > 1, np.minimum(most, measured.energies / np.maximum(over, 1)), most)
 
-    def _outputs_over(self, measured: Measured) -> Doubles:
+    def _outputs_over(self, measured: Measured, largest: float = _LARGEST) -> Doubles:
         over = np.zeros(len(self.roots))
         if self.outputs and self.error is not None:
             over = np.array([(measured.error(root) / self.error) ** 2 for root in self.roots])
         if self.decisions:
-            over = np.maximum(over, [min(measured.excess(root) ** 2, _LARGEST) for root in self.roots])
+            over = np.maximum(over, [min(measured.excess(root) ** 2, largest) for root in self.roots])
         return over
 
 

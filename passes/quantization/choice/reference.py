@@ -68,8 +68,8 @@ class Reference:
         steps_seen = list(seen)
         self.outputs = [self._thinned(each) for each in steps_seen]
         self.wanted = [{name: each[value] for name, value in self.returned.items()} for each in steps_seen]
-        self.clusters = Clusters(self.outputs)
         self.judge = decisions(function, self.wanted, metric)
+        self.clusters = Clusters(self.outputs, self.judge.least)
         self.energies: dict[Unit, float] = {}
         self._measured: WeakKeyDictionary[Building[Any], dict[int, Measured]] = WeakKeyDictionary()
 
@@ -168,7 +168,7 @@ class Reference:
         watched, wanted = self.outputs[step], self.wanted[step]
         inner = {**watched, **self._thinned(found)}
         outer = {name: found.get(value, wanted[name]) for name, value in self.returned.items()}
-        noise, signal = energies_of(outer, wanted)
+        noise, signal = energies_of(*map(self.judge.bounded, (outer, wanted)))
         return Measured(self.clusters.energies(inner, watched), noise, signal, self.judge.count(outer, wanted))
 
     def _thinned(self, seen: Mapping[Value, Array]) -> dict[str, Array]:

@@ -85,15 +85,12 @@ class Search:
     def _deciding(self, found: Found) -> Found:
         """An assignment that keeps the decisions that should be, in a program quicker than float; or the best tried.
 
-        Where float is on the host, or nothing can be timed, for DEAR times the cycles of the cheapest at most.
+        Where float is on the host, or nothing can be timed, whatever keeps more of them in integers is quicker.
         """
         goal = Goal(self.trials.reference.roots, decisions=True)
         taken = None if self.whole is None else self.trials.cycles(found.chosen)
         if taken is None or self.whole is None:
-            most = DEAR * self.problem.cycles(self.start.chosen)
-            finer = self._worth(found, self._aimed(self._cheap, found, goal, most))
-            base, needed = self.trials.cycles(self.start.chosen), self.trials.cycles(finer.chosen)
-            return finer if base is None or needed is None or needed <= DEAR * base else found
+            return self._worth(found, self._aimed(self._cheap, found, goal, float("inf")))
         limit = self.problem.cycles(found.chosen) * self.whole / taken
         for _ in range(_PROGRAMS):
             finer = self._worth(found, self._aimed(self.problem, found, goal, limit))
@@ -104,9 +101,12 @@ class Search:
         return found
 
     def _worth(self, found: Found, finer: Found) -> Found:
-        """A dearer assignment where it loses much fewer decisions."""
+        """A dearer assignment where much fewer decisions are lost; little dearer where few were, and it misses, too."""
+        if finer.measured.keeps:
+            return finer
         lost, less = (1 - each.measured.decisions.share for each in (found, finer))
-        return finer if finer.measured.keeps or less <= _WORTHWHILE * lost else found
+        cheap = self.problem.cycles(finer.chosen) <= WORTH * self.problem.cycles(found.chosen)
+        return finer if less <= _WORTHWHILE * lost and (cheap or lost > COARSE) else found
 
     @property
     def _cheap(self) -> Problem:

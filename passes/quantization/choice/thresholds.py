@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.ir import Function
+from bmcompiler.ir import Function, Value
 from bmcompiler.numeric.arrays import Doubles
-from bmcompiler.passes.precision.calibrate import set_thresholds
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.passes.precision.calibrate import float_values, set_thresholds
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.reference import Reference
 
+Candidates = Mapping[str, Sequence[float]]
+"""By method of calibration, thresholds of all float values (`float_values`)."""
 _GAIN = 0.9
 """Part of the errors of outputs to which a change has to bring them to be worth it."""
 _LEAST = 1e-6
@@ -26,7 +29,7 @@ _PRODUCTS = 16 << 30
 
 def best_method(
     function: Function,
-    candidates: Mapping[str, Sequence[float]],
+    candidates: Candidates,
     reference: Reference,
     lower: Callable[[], Building[Any]],
     enough: float,
@@ -59,6 +62,37 @@ def best_method(
     set_thresholds(function, candidates[best])
     others = "".join(f", {value:.2%} with {method}" for method, value in found.items() if method != best)
     return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes{others}"
+
+
+def of_scores(function: Function, candidates: Candidates, reference: Reference) -> tuple[Candidates, list[str]]:
+    """Thresholds with those of raw scores as far from 0 as any score has to be told apart (`Decisions.least`), or is.
+
+    Scores of sure noes, far below 0, would leave a step or two to those that decide. And sentences on it.
+    """
+    found, said = {method: list(thresholds) for method, thresholds in candidates.items()}, []
+    places = {value: place for place, value in enumerate(float_values(function))}
+    values = dict(zip(function.output_names, function.returned))
+    for name, least in reference.judge.least.items():
+        enough = max(-least, *(float(step[name].max()) for step in reference.wanted))
+        shorter = [places[value] for value in _moved(values[name]) if found["max"][places[value]] > enough]
+        for thresholds in found.values():
+            for place in shorter:
+                thresholds[place] = min(thresholds[place], enough)
+        if shorter:
+            said.append(f"output '{name}' decides at 0: its scores end at {-enough:.3g}, so that steps are finer")
+    return found, said
+
+
+def _moved(value: Value) -> list[Value]:
+    """A value that is read once, and what it was before ops that only move it."""
+    found: list[Value] = []
+    while len(value.uses) == 1:
+        found.append(value)
+        op = value.op
+        if not isinstance(op, TensorOp) or not op.moves_only or len(op.operands) > 1:
+            break
+        value = op.operands[0]
+    return found
 
 
 def confirmed(now: Doubles, before: Doubles) -> bool:
