@@ -39,7 +39,7 @@ def plain(chip: str) -> str:
         ("equalize,", ""),
         ("{method=auto}", ""),
         ("{scheme=scale}", ""),
-        ("quantize", QUANTIZE[chip]),
+        (",quantize", f",{QUANTIZE[chip]}"),
     ):
         text = text.replace(wanted, changed)
     return text
