@@ -153,9 +153,9 @@ class Quantize(Pass):
 
         few = (_FEW,) if 0 < self.max_cycles <= 1 else ()
         reference = reference_of(nets.module, function, ctx, *few)
-        candidates, said = of_scores(function, candidates, reference)
+        fitting, said = of_scores(function, candidates, reference)
         ctx.notes += said
-        ctx.notes.append(best_method(function, candidates, reference, lower, self._aim().wanted))
+        ctx.notes.append(best_method(function, fitting, reference, lower, self._aim().wanted))
         if not state.was_given(ctx.table):
             ctx.table = state.measured = make_table(nets.module)
 
