@@ -96,3 +96,9 @@ def test_a_first_layer_that_loads_bytes_is_near_its_bound(level: int) -> None:
 def test_so_is_one_of_floats() -> None:
     found = estimate(bmcompiler.compile_module(_first_layer(8), target="bm1684", quantize="f32", check="never"))
     assert found is not None and found.cycles <= 40000, f"{found.cycles} cycles"
+
+
+def test_more_images_than_have_room_at_once_are_cut_rather_than_loaded_row_by_row() -> None:
+    """What a load of rows takes is known to who cuts: 32 images took twice as long."""
+    found = estimate(bmcompiler.compile_module(_first_layer(32), target="bm1684", quantize="f32", check="never"))
+    assert found is not None and found.cycles <= 120000, f"{found.cycles} cycles"

@@ -16,7 +16,7 @@ from bmcompiler.backends.lanes.kernels.windows.folded_load import FoldedLoad
 from bmcompiler.backends.lanes.kernels.windows.sliding import Slide, SlidingKernel, Windows
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.build import dense_strides
-from bmcompiler.codegen.tiling import Apart, Axis, Buffer
+from bmcompiler.codegen.tiling import Apart, Axis, Buffer, Runs
 from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ops.layers.nn import Convolution
 from bmcompiler.target import rule
@@ -144,21 +144,25 @@ class ConvGeometry(SlidingKernel[Convolution]):
         buffer = super().input_buffer(op, slides, axes)
         if not self.folds_rows(op):
             return buffer
-        behind, cycles = FoldedLoad(self.machine, op, slides, self.border(op)), self._load_cycles(op, slides)
+        behind, runs = FoldedLoad(self.machine, op, slides, self.border(op)), self._load_runs(op, slides)
+        cycles = sum(number * self.machine.cycles.load(count, run) for number, count, run in runs)
         if behind.fits and behind.cycles < cycles:
             return behind.buffer(axes)
-        return replace(buffer, contents=None, loads=self._loads(op, slides[0]))
+        outer = sum(number * count for number, count, _ in runs)
+        return replace(buffer, contents=None, loads=self._loads(op, slides[0]), runs=Runs(outer))
 
-    def _load_cycles(self, op: Convolution, slides: Sequence[Slide]) -> int:
-        """Cycles of `load_slide` with folded rows, which are runs where they do not follow each other."""
-        item, slots, found = item_bytes(op.input), self.chip.image_slots(item_bytes(op.input)), 0
+    def _load_runs(self, op: Convolution, slides: Sequence[Slide]) -> list[tuple[int, int, int]]:
+        """(transfers alike, runs of consecutive bytes of each, bytes of a run) of `load_slide` with folded rows."""
+        item, found = item_bytes(op.input), []
         for (images, _, rows, (left, right)), *_ in slides:
             count, width = images[1] - images[0], right - left
+            slots = min(count, self.chip.image_slots(item))
             dense = op.strides[0] == 1 and width == op.input.shape[3]
             for _, taps, y0, y1, _ in self.seen_alike(op, rows, joined=op.input.shape[1] == 1):
                 maps = -(-count // slots) * taps * op.input.shape[1]
-                runs, run = (maps, (y1 - y0) * width) if dense else (maps * (y1 - y0), width)
-                found += min(count, slots) * self.machine.cycles.load(runs, run * item)
+                found.append(
+                    (slots, maps, (y1 - y0) * width * item) if dense else (slots, maps * (y1 - y0), width * item)
+                )
         return found
 
     def _loads(self, op: Convolution, slide: Slide) -> int:

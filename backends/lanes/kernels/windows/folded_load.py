@@ -21,7 +21,7 @@ from bmcompiler.codegen.kernels import runs_of
 from bmcompiler.codegen.tiling import Box, Buffer
 from bmcompiler.ops.layers.nn import Convolution
 
-_PART = 4
+_PART = 2
 """A map takes at most one in so many bytes of a lane: it is there for its load alone, and larger ones have long rows.
 """
 
