@@ -212,8 +212,9 @@ def eval(bundle: Path, text: Path, folder: Path | None, tokenizer: Path | None, 
     from bmcompiler.llm.text import BESIDE, Text
 
     loaded = Bundle.load(bundle)
-    tokens = Text(tokenizer or bundle.parent / BESIDE).tokens(text.read_text(encoding="utf-8"), special=False)
-    parts = pieces(tokens, min(loaded.prompt, loaded.rows[-1]), windows)
+    reader = Text(tokenizer or bundle.parent / BESIDE)
+    tokens = reader.tokens(text.read_text(encoding="utf-8"), special=False)
+    parts = pieces(tokens, min(loaded.prompt, loaded.rows[-1]), windows, reader.tokens(""))
     rows = [("bundle", f"{of_bundle(loaded, parts, progress):.4f}")]
     if folder is not None:
         from bmcompiler.llm.model import open_model

@@ -17,8 +17,12 @@ from bmcompiler.options import Progress
 Piece = Sequence[int]
 
 
-def pieces(tokens: Sequence[int], length: int, count: int) -> list[list[int]]:
-    """Pieces of a text of so many tokens, spread over it. Raises UsageError: it is too short for one."""
+def pieces(tokens: Sequence[int], length: int, count: int, before: Sequence[int] = ()) -> list[list[int]]:
+    """Pieces of a text of so many tokens, spread over it, each behind those that begin every text (`before`).
+
+    Raises UsageError: it is too short for one.
+    """
+    length -= len(before)
     if len(tokens) < length or length < 2:
         raise UsageError(
             f"the text has {len(tokens)} tokens, a piece {length}",
@@ -26,7 +30,7 @@ def pieces(tokens: Sequence[int], length: int, count: int) -> list[list[int]]:
         )
     count = min(count, len(tokens) // length)
     starts = [index * (len(tokens) - length) // max(1, count - 1) for index in range(count)]
-    return [list(tokens[start : start + length]) for start in starts]
+    return [[*before, *tokens[start : start + length]] for start in starts]
 
 
 def of_bundle(bundle: Bundle, parts: Sequence[Piece], progress: Progress | None = None) -> float:

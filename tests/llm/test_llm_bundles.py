@@ -23,6 +23,7 @@ from bmcompiler.llm.estimate import estimate, weight_bytes
 from bmcompiler.llm.float_model import FloatModel
 from bmcompiler.llm.generate import Generator
 from bmcompiler.llm.model import LanguageModel, open_model
+from bmcompiler.llm.perplexity import pieces
 from bmcompiler.llm.precision import Precision
 from bmcompiler.llm.sampling import Sampler
 
@@ -165,3 +166,10 @@ def test_the_command_compiles_and_runs(
     rows = json.loads(out)["rows"]
     assert [row["types"] for row in rows] == ["w4f16", "w8f16", "f16"]
     assert rows[0]["tokens/s"] > rows[1]["tokens/s"] > rows[2]["tokens/s"]
+
+
+def test_pieces_are_spread_over_a_text() -> None:
+    assert pieces(list(range(10)), 4, 2, [99]) == [[99, 0, 1, 2], [99, 7, 8, 9]]
+    assert pieces(list(range(10)), 8, 5) == [list(range(8))]
+    with pytest.raises(UsageError, match="the text has 10 tokens, a piece 11"):
+        pieces(list(range(10)), 11, 1)
