@@ -109,6 +109,8 @@ def _takes(op: TensorOp, arrays: list[Array]) -> bool:
     """Whether an op means the same for pictures of another size."""
     if op.short_name == "slice":  # every second pixel, not a part
         return all(start < step for start, step in zip(op.attributes["starts"], op.attributes["steps"]))
+    if op.short_name == "conv" and arrays[0].shape[1] != op.operands[0].shape[1]:
+        return False  # the channels are not where the input's shape seemed to have them
     if op.short_name not in _WITH_CONSTANTS:
         return op.short_name in _ANY_SIZE
     shapes = [array.shape for array in arrays]
