@@ -12,6 +12,7 @@ from bmcompiler.spelling import in_shell, spelled
 
 ROOT = Path(__file__).parents[1]
 OTHERS = {
+    "backends/bm1684x/timing_profile.py": "a command of a benchmark",
     "bmcompiler/capi/build.py": "an option of Python's own build",
     "bmcompiler/conformance/onnx_suite.py": "a command of its own",
     "bmcompiler/doctor/installation.py": "an option of pip",

@@ -19,7 +19,7 @@ import bmcompiler
 from bmcompiler.passmanager import Pass
 
 ROOT = Path(__file__).resolve().parent.parent
-MOST = 25
+MOST = 26
 
 
 def conv_file(folder: Path) -> Path:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.bmodel.layers import PICTURES, RANGES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, damaged, digest
-from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.errors import UsageError
 from bmcompiler.files.store import StrPath
 from bmcompiler.instructions.order import Engine
 
@@ -270,48 +270,14 @@ class Bm168xModel(BModel):
         return static_part(self)
 
     def apart(self, names: Sequence[str], kept: Collection[str]) -> Bm168xModel:
-        from bmcompiler.bmodel.bm168x_apart import apart
+        from bmcompiler.bmodel.bm168x_nets import apart
 
         return apart(self, names, kept)
 
     def combined(self, others: Iterable[BModel], name: str | None = None) -> Bm168xModel:
-        """One model with the nets of all; stages of nets of one name join it. With `name` all become that net.
+        from bmcompiler.bmodel.bm168x_nets import combined
 
-        Raises:
-            UnsupportedError: another kind of file or chip, or a net has one set of input shapes twice.
-        """
-        nets: dict[str, Bm168xNet] = {}
-        for model in (self, *others):
-            if not isinstance(model, Bm168xModel) or model.chip != self.chip:
-                raise UnsupportedError(
-                    f"models of different chips ({self.target}, {model.target}) cannot share a file",
-                    remedy="compile both for the same target",
-                )
-            for net in model.nets:
-                known = nets.setdefault(name or net.name, replace(net, name=name or net.name, stages=[]))
-                if known.address_mode != net.address_mode:
-                    raise UnsupportedError(
-                        f"stages of net {known.name!r} have the address modes {mode_name(known.address_mode)} and "
-                        f"{mode_name(net.address_mode)}, of which a net has one",
-                        remedy="give the nets different names",
-                    )
-                known.stages.extend(net.stages)
-        for net in nets.values():
-            _refuse_equal_shapes(net)
-        return replace(self, nets=list(nets.values()), neuron_size=0)
-
-
-def _refuse_equal_shapes(net: Bm168xNet) -> None:
-    seen: set[tuple[tuple[int, ...], ...]] = set()
-    for stage in net.stages:
-        shapes = tuple(tensor.shape for tensor in stage.inputs)
-        if shapes in seen:
-            text = ", ".join(str(list(shape)) for shape in shapes)
-            raise UnsupportedError(
-                f"input shape {text} occurs twice in net {net.name!r}",
-                remedy="combine files compiled for different shapes, or give the nets different names",
-            )
-        seen.add(shapes)
+        return combined(self, others, name)
 
 
 def _summary(chip: str, net: Bm168xNet, index: int, stage: Bm168xStage) -> Stage:

@@ -10,6 +10,7 @@ from typing import Any
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
 from bmcompiler.llm.config import read_json
+from bmcompiler.spelling import spelled
 
 COPIED = (
     "config.json",
@@ -33,13 +34,16 @@ class Text:
         self.folder, file = folder, folder / "tokenizer.json"
         if not file.is_file():
             raise FileFormatError(
-                "there is no tokenizer", file=file, remedy="name the model's folder with --tokenizer, or give --tokens"
+                "there is no tokenizer",
+                file=file,
+                remedy=f"name the model's folder with {spelled('tokenizer')}, or give {spelled('tokens')}",
             )
         try:
             from tokenizers import Tokenizer
         except ImportError:
             raise UnsupportedError(
-                "text needs the library tokenizers", remedy='pip install "bmcompiler[llm]", or give --tokens'
+                "text needs the library tokenizers",
+                remedy=f'pip install "bmcompiler[llm]", or give {spelled("tokens")}',
             ) from None
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(file))
@@ -77,7 +81,7 @@ class Text:
         facts: Mapping[str, Any] = {} if file == given or not file.is_file() else read_json(file)
         template = given.read_text(encoding="utf-8") if file == given else facts.get("chat_template")
         if not isinstance(template, str):
-            raise FileFormatError("there is no template for chats", file=file, remedy="leave out --chat")
+            raise FileFormatError("there is no template for chats", file=file, remedy=f"leave out {spelled('chat')}")
         try:
             from jinja2 import TemplateError
             from jinja2.sandbox import ImmutableSandboxedEnvironment

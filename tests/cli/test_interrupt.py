@@ -36,7 +36,7 @@ def test_every_command_begins_there() -> None:
     from importlib.metadata import entry_points
 
     ours = [each for each in entry_points(group="console_scripts") if each.name.startswith("bmnet-")]
-    assert len(ours) == 9
+    assert len(ours) == 10
     for each in ours:
         assert each.value == f"{start.__name__}:{each.name.replace('-', '_')}"
         assert callable(getattr(start, each.name.replace("-", "_")))

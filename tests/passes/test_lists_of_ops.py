@@ -16,6 +16,7 @@ ALLOWED = {
     "passes/simplify/fold_batch_norm.py": "the four ops that become factor and offset, each in its way",
     "bmcompiler/sizes/flow.py": "how a size that is filled up goes through an op, a case per kind",
     "bmcompiler/sizes/fills.py": "what ops make of the numbers that are filled in, a case per op",
+    "bmcompiler/inputs/ranges.py": "what is the same for pictures of another size, a matter of judgement",
     "bmcompiler/inputs/advice.py": "what is cheap to run on samples before a batch norm, a matter of judgement",
 }
 
