@@ -47,7 +47,7 @@ class Integers(NamedTuple):
 
     Attributes:
         item: bytes of the results. data_signed, weight_signed, bias_signed: how the bits of bytes, and of the 16-bit
-            bias, are read.
+            bias, are read; results are signed if any of these operands is (bm1684.md 6.0.1).
         shift: rounding right shift of the sums. unsigned: whether they saturate to the unsigned range though an operand
             is signed.
         bias: precision of the bias; commands without one hold whatever.
@@ -55,7 +55,7 @@ class Integers(NamedTuple):
 
     item: int
     data_signed: bool
-    weight_signed: bool = True
+    weight_signed: bool
     bias_signed: bool = True
     shift: int = 0
     unsigned: bool = False

@@ -245,8 +245,9 @@ class PackedAvgPoolKernel(IntAvgPool):
             self.machine.recorded(_fill, 0).emit(build, filled, [], weights)
             reads = [CHIP.plane(ins[0], slide.shape, 1), (weights, weights + ones)]
             signed, target = op.input.dtype == "i8", (inner, LocalPlace(pixels, pixel_bytes(inner)))
-            # a depthwise convolution with ones, which must be a tensor (bm1684.md 6.2)
-            depthwise(build, target, ins[0], weights, None, first, Integers(2, signed), reads)
+            # a depthwise convolution with ones, which must be a tensor (bm1684.md 6.2); their sign is that of the data,
+            # since signed ones make signed sums (6.0.1), which end at 32767
+            depthwise(build, target, ins[0], weights, None, first, Integers(2, signed, signed), reads)
             _floats_of_pixels(self.machine, build, inner, pixels, floats, signed)
             if found.two:
                 parts = map_at(floats, inner)
