@@ -243,7 +243,10 @@ def _lowered(
     start = time.perf_counter()
     module = read()
     timing.append(("read", time.perf_counter() - start))
-    seen.look(module, ctx.data)
+    try:
+        seen.look(module, ctx.data)
+    except BMError as error:
+        raise error.located(file=file) from None
     ctx.notes += [str(note) for note in module.attributes.pop("notes", ())]
     if options.pipeline is None and is_quantized(module):  # as `--save-ir` writes it: the default passes have run
         pipeline = Pipeline.parse("dead-code")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bmcompiler.ir import copy_module
+from bmcompiler.ir.keys import INPUT_RANGES
 
 if TYPE_CHECKING:
     from bmcompiler.bmodel.model import BModel
@@ -19,7 +20,7 @@ class AsRead:
 
     Attributes:
         several: sizes that vary are told, by `modules`, copies. looks: the inputs' values are told.
-        ranges: how large they are, by the samples or, where there are none, by the network.
+        ranges: how large they are, by the samples or, where there are none, by saved IR, or else by the network.
     """
 
     several: bool
@@ -28,15 +29,20 @@ class AsRead:
     ranges: dict[str, float] | None = None
 
     def look(self, module: Module, data: Data | None) -> None:
-        """At a network before the passes; the first tells ranges."""
+        """At a network before the passes; the first tells ranges, and keeps them for those who save it.
+
+        Raises FileFormatError for what was kept and is malformed.
+        """
         if self.several:
             self.modules.append(copy_module(module))
         if self.looks and self.ranges is None:
-            from bmcompiler.inputs.ranges import by_training, in_samples
+            from bmcompiler.inputs.ranges import by_training, decoded, encoded, in_samples
             from bmcompiler.quant.data import bind_data, check_data
 
             of_data = data is not None and in_samples(check_data(module.main, bind_data(module.main, data)))
-            self.ranges = of_data or by_training(module)
+            kept = module.attributes.get(INPUT_RANGES)
+            self.ranges = of_data or (by_training(module) if kept is None else decoded(kept))
+            module.attributes[INPUT_RANGES] = encoded(self.ranges)
 
     def note(self, model: BModel) -> None:
         """Let all programs of a model say it."""

@@ -54,6 +54,9 @@ PALETTE = "quant.palette"
 
 INPUT_THRESHOLDS = "input_thresholds"
 """On a function: one threshold per input, 0 for inputs that are not float."""
+INPUT_RANGES = "input_ranges"
+"""On a module: what its model file is to say of the values of the inputs (`bmcompiler.inputs.ranges`), which saved IR
+would not tell any more: samples are gone, norms folded."""
 STATED_NAMES, STATED = "stated_tensors", "stated_thresholds"
 STATED_TYPES, STATED_SCALES, STATED_ZEROS = "stated_types", "stated_scales", "stated_zero_points"
 """On a function: tensors whose thresholds the model states, and these thresholds; with element type ("" for several),

@@ -11,10 +11,11 @@ from PIL import Image
 
 import bmcompiler
 from bmcompiler.bmodel import load
-from bmcompiler.cli import run, tool
+from bmcompiler.cli import opt, run, tool
 from bmcompiler.cli.common import run as run_command
 from bmcompiler.driver import load_network
 from bmcompiler.errors import FileFormatError
+from bmcompiler.files.mlir import load_module, save_module
 from bmcompiler.inputs.ranges import by_training, decoded, drawn_pictures
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
@@ -107,6 +108,23 @@ def test_samples_tell_more_than_training(tmp_path: Path) -> None:
     session = Session(load_saved(result, tmp_path))
     assert decoded(session.ranges)["data"] == pytest.approx(7 * DIGITS[:32].max(), rel=0.2)
     assert session.far_off({"data": 255 * DIGITS[:4]}) != [] and session.far_off({"data": DIGITS[:4]}) == []
+
+
+def test_saved_ir_says_what_samples_said(tmp_path: Path) -> None:
+    saved, passed, broken = (tmp_path / f"{name}.mlir" for name in ("saved", "passed", "broken"))
+    asked = {"target": "bm1684", "quantize": "int8", "check": "never"}
+    bmcompiler.compile(
+        *LENET, data=7 * DIGITS[:32], max_cycles=1, save_ir=saved, output=tmp_path / "net.bmodel", **asked
+    )
+    assert run_command(opt.cli, "bmnet-opt", [str(saved), "--pipeline", "dead-code", "-o", str(passed)]) == 0
+    bmcompiler.compile(passed, output=tmp_path / "again.bmodel", **asked)
+    first, again = (Session(load(tmp_path / f"{name}.bmodel")).ranges for name in ("net", "again"))
+    assert first == again and decoded(first)["data"] > 5
+
+    save_module(load_module(saved), broken)
+    broken.write_text(saved.read_text().replace('"{', '"['))
+    with pytest.raises(FileFormatError, match=r"broken\.mlir.* is malformed"):
+        bmcompiler.compile(broken, **asked)
 
 
 def load_saved(result: bmcompiler.Result, folder: Path) -> bmcompiler.bmodel.BModel:
