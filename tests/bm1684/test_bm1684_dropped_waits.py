@@ -73,7 +73,7 @@ def same_commands(whole: StageAnalysis, broken: StageAnalysis) -> list[int]:
     ("dtype", "lanes", "bands"),
     [
         ("f32", 1 << 13, False),
-        ("f32", 3 << 11, False),
+        ("f32", 7 << 10, False),
         ("i8", 1 << 12, False),
         ("i8", 1 << 11, True),
         ("i8", 1 << 19, True),
