@@ -85,12 +85,15 @@ class Search:
     def _deciding(self, found: Found) -> Found:
         """An assignment that keeps the decisions that should be, in a program quicker than float; or the best tried.
 
-        Where float is on the host, or nothing can be timed, whatever keeps more of them in integers is quicker.
+        Where float is on the host, or nothing can be timed, whatever keeps more of them in integers is quicker; where
+        few are lost, in DEAR times the cycles of the cheapest at most.
         """
         goal = Goal(self.trials.reference.roots, decisions=True)
         taken = None if self.whole is None else self.trials.cycles(found.chosen)
         if taken is None or self.whole is None:
-            return self._worth(found, self._aimed(self._cheap, found, goal, float("inf")))
+            few = 1 - found.measured.decisions.share <= COARSE
+            most = DEAR * self.problem.cycles(self.start.chosen) if few else float("inf")
+            return self._worth(found, self._aimed(self._cheap, found, goal, most), DEAR)
         limit = self.problem.cycles(found.chosen) * self.whole / taken
         for _ in range(_PROGRAMS):
             finer = self._worth(found, self._aimed(self.problem, found, goal, limit))
@@ -100,12 +103,15 @@ class Search:
             limit = self.problem.cycles(finer.chosen) * 0.9
         return found
 
-    def _worth(self, found: Found, finer: Found) -> Found:
-        """A dearer assignment where much fewer decisions are lost; little dearer where few were, and it misses, too."""
+    def _worth(self, found: Found, finer: Found, most: float = WORTH) -> Found:
+        """A dearer assignment where much fewer decisions are lost.
+
+        It costs `most` times as much at most where few were lost, and it misses, too.
+        """
         if finer.measured.keeps:
             return finer
         lost, less = (1 - each.measured.decisions.share for each in (found, finer))
-        cheap = self.problem.cycles(finer.chosen) <= WORTH * self.problem.cycles(found.chosen)
+        cheap = self.problem.cycles(finer.chosen) <= most * self.problem.cycles(found.chosen)
         return finer if less <= _WORTHWHILE * lost and (cheap or lost > COARSE) else found
 
     @property
