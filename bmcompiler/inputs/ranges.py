@@ -99,8 +99,11 @@ def _made(module: Module, values: dict[Value, Array], wanted: Value) -> Array | 
         arrays = [array(operand) for operand in op.operands]
         if not _takes(op, arrays):
             return None
-        with np.errstate(all="ignore"):
-            out = op.evaluate(*arrays)
+        try:
+            with np.errstate(all="ignore"):
+                out = op.evaluate(*arrays)
+        except ValueError:  # a constant, or a shape, that fits the net's own size alone
+            return None
         values.update(zip(op.results, out if isinstance(out, tuple) else (out,)))
     return array(wanted)
 

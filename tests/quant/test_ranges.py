@@ -60,6 +60,19 @@ def test_layers_that_are_of_one_size_tell_nothing() -> None:
     assert by_training(_net(1, constant=(1, 1, 40, 56))) == {}
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_small_inputs_that_are_padded_or_joined_are_compiled(mode: str, constant: bool) -> None:
+    b = Builder.new("net")
+    x = b.pad(b.input("image", TensorType((1, 3, 6, 7))), pads=[0, 0, 0, 0, 1, 1, 1, 1], mode=mode)
+    if constant:
+        x = b.concat(x, b.weight(np.ones((1, 1, 8, 9), np.float32)), axis=1)
+    weight, ones = np.ones((4, x.shape[1], 3, 3), np.float32), np.ones(4, np.float32)
+    norm = b.batch_norm(b.conv(x, b.weight(weight)), *(b.weight(ones) for _ in range(4)))
+    found = by_training(b.outputs([norm], ["out"]))
+    assert constant == (found == {})
+
+
 @pytest.mark.parametrize(
     ("name", "least", "most"),
     [("mtcnn_onet", 1, 1), ("mtcnn_rnet", 1, 1), ("blazeface_front", 1, 1), ("ppocr_v2_cls", 0.5, 10)],

@@ -209,7 +209,8 @@ class Pad(TensorOp):
         widths = list(zip(self.pads[::2], self.pads[1::2]))
         if self.mode != "constant":
             return np.pad(x, widths, mode=self.mode)  # type: ignore[call-overload]  # `check` knows the modes
-        out = np.full(self.type.shape, self.value if x.dtype.kind == "f" else int(self.value), x.dtype)
+        shape = [before + d + after for (before, after), d in zip(widths, x.shape)]
+        out = np.full(shape, self.value if x.dtype.kind == "f" else int(self.value), x.dtype)
         out[tuple(slice(before, before + d) for (before, _), d in zip(widths, x.shape))] = x
         return out
 
