@@ -158,7 +158,8 @@ def _compared(
     wanted = check if isinstance(check, int) else 1
     counts, all_of_data, of_rows = [], True, False
     found, undefined = dict[str, str](), set[str]()
-    own = len({tuple(module.main.input_names) for module in modules}) > 1  # nets that share their weights
+    ends = {(tuple(module.main.input_names), tuple(module.main.output_names)) for module in modules}
+    own = len(ends) > 1  # nets of their own that share their weights
     whole, session = model, None if own else session_of(model)
     for index, (module, source) in enumerate(zip(modules, sources)):
         if own:

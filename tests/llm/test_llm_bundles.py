@@ -173,3 +173,11 @@ def test_pieces_are_spread_over_a_text() -> None:
     assert pieces(list(range(10)), 8, 5) == [list(range(8))]
     with pytest.raises(UsageError, match="the text has 10 tokens, a piece 11"):
         pieces(list(range(10)), 11, 1)
+
+
+def test_a_prompt_of_one_token_is_proven_and_read(model: LanguageModel) -> None:
+    """`embedding` and `embedding_cache` take inputs alike then, and are two nets still."""
+    made = compile_bundle(model, BundleOptions(length=1, cache=4, check="always"))
+    assert (made.checked, made.unchecked) == (7, {})
+    generator = Generator(Bundle.of(made.model))
+    assert list(generator.generate([5], 3)) == list(generator.generate([5], 3, one_by_one=True))
