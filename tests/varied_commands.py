@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -172,8 +172,12 @@ class Machine:
 
     def run(self, command: Command) -> str:
         """A digest of what a command changes, or why it is refused."""
+        return self.changes(lambda: self._plan(command))
+
+    def changes(self, plan: Callable[[], Any]) -> str:
+        """A digest of what a plan changes, or why it is refused."""
         try:
-            self._plan(command).run()
+            plan().run()
         except BMError as error:
             self._again()
             return str(error)
