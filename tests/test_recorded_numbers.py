@@ -81,7 +81,8 @@ def of_quantization() -> Iterator[Case]:
     for kind, size in product("iu", (1, 2, 4, 8)):
         yield f"truncate {kind}{size}", partial(arith.truncate, x, np.dtype(f"{kind}{size}"))
     yield "apart", partial(factors.apart, np.abs(finite)[np.abs(finite) < 2**31 - 1])
-    rows = factors.apart([0.0, 1e-9, 0.003, 0.5, 0.999999999, 1.0, 3.7, 2.0**30])
+    yield "apart below powers of two", partial(factors.apart, 2.0 ** np.arange(-30, 31) * (1 - 2.0**-34))
+    rows = factors.apart([0.0, 1e-9, 0.003, 0.5, 0.999999999, 1 - 2.0**-34, 1.0, 3.7, 2.0**30])
     yield "real", partial(factors.real, rows)
     for to, zero in product(SMALL[:3], (0, -3, 100)):
         for multiplier, shift in rows.tolist():
@@ -130,6 +131,7 @@ def of_floats() -> Iterator[Case]:
                 yield f"{kind.name}.{name}", partial(getattr(half, name), every)
             yield f"{kind.name}.narrow", partial(half.narrow, x)
             yield f"{kind.name}.horner", partial(kind.horner, stored, halves()[:9:2])
+            yield f"{kind.name}.horner of many", partial(kind.horner, np.resize(stored, (1 << 16) + 1), halves()[3:9:2])
     for mode, name in product(Rounding, ("to_fp16", "to_bf16")):
         yield f"{name} {mode.name}", partial(getattr(narrowing, name), x, mode)
 
@@ -161,6 +163,10 @@ def of_sums() -> Iterator[Case]:
         x, weight = np.resize(column, (2, 4, 6, 5)), np.resize(row, (6, 2, 3, 2))
         how: dict[str, Any] = {"strides": (2, 1), "dilations": (1, 2), "pads": (1, 0, 2, 1), "groups": 2}
         yield f"conv2d {one} {other}", partial(arith.conv2d, x, weight, **how)
+    for dtype, step in product(("int8", "uint8"), (-1, 0, 1, 2)):
+        most = max(map(abs, (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))))
+        deepest = np.full((1, (1 << 31) // most**2 + step), -128 if dtype == "int8" else 255, dtype)
+        yield f"matmul of as much as 32 bits hold {dtype} {step}", partial(arith.matmul, deepest, deepest.T)
 
 
 KINDS = [Kind(precision, signed) for precision in Precision for signed in (False, True)
@@ -177,11 +183,16 @@ def stored(kind: Kind) -> Any:
 
 def of_vectors() -> Iterator[Case]:
     def converted(source: Kind, target: Kind, mode: int) -> Any:
-        convert.checked(source, target, mode)
-        return convert.convert(stored(source), source, target, mode)
+        return convert.converter(source, target, mode, lambda: stored(source))()
 
     for source, target, mode in product(KINDS, KINDS, range(8)):
         yield f"convert {source} {target} {mode}", partial(converted, source, target, mode)
+    for code in range(16):
+        yield f"rounding_of {code}", partial(vector.rounding_of, code)
+    for one, other in product(NUMPY, repeat=2):
+        for operation in (np.add, np.subtract, np.multiply):
+            ends = integers(one)[-45:, None], integers(other)[None, :45]
+            yield f"exact {operation.__name__} {one} {other}", partial(vector.exact, operation, *ends)
     for name, mode in product(NUMPY[:6:2], Rounding):
         yield f"high_product {name} {mode}", partial(vector.high_product, *pairs(name), mode)
         yield (f"multiplied_onto {name} {mode}",
