@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen import kernels
-from bmcompiler.codegen.groups.regions import rows_of
-from bmcompiler.codegen.groups.slices import RANK
+from bmcompiler.codegen.groups.regions import RANK, four_axes, rows_of
 from bmcompiler.codegen.kernels import contents_of, dims4, is_activation, is_constant
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import Box, TileWork
@@ -80,9 +79,10 @@ class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
     def in_grid(self, op: OpT, box: Box, sizes: tuple[int, ...]) -> Box | None:
         """Rows of matrices are boxes where they lie in lanes, too."""
         rows, own = self.machine.rows_view(op.type.shape), super().in_grid(op, box, sizes)
-        if own is not None or rows is None or op.type.rank != RANK or not self.views_result(op):
+        if own is not None or rows is None or not self.views_result(op):
             return own
-        found = rows_of(op.type.shape, box) if (*sizes[:2], prod(sizes[2:])) == (*rows[:2], rows[3]) else None
+        alike = (*sizes[:2], prod(sizes[2:])) == (*rows[:2], rows[3])
+        found = rows_of(four_axes(op.type.shape), box) if alike else None
         return found and (*found, (0, sizes[2]), (0, sizes[3]))
 
     def fits(self, work: TileWork) -> bool:

@@ -27,9 +27,9 @@ from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.images import Group, images_of, repeated
 from bmcompiler.codegen.groups.issue import issue_loads
 from bmcompiler.codegen.groups.refine import Span, refined
-from bmcompiler.codegen.groups.regions import LocalCopier
+from bmcompiler.codegen.groups.regions import LocalCopier, four_axes
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
-from bmcompiler.codegen.groups.slices import ONE, RANK, cuts
+from bmcompiler.codegen.groups.slices import ONE, cuts
 from bmcompiler.codegen.groups.stripes import Known, stripes_of
 from bmcompiler.codegen.groups.timeline import alone_cycles, least_cost, timeline
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -197,12 +197,12 @@ def _shared_weights(segments: Segments, groups: Sequence[Group]) -> Iterator[Gro
     """Ops whose weights take much of local memory, each as a group that is cut along its channels."""
     taken = {op for ops, _ in groups for op in ops}
     for op, work in zip(segments.ops, segments.works):
-        if work is None or op in taken or len(op.results) != 1 or op.results[0].type.rank != RANK:
+        if work is None or op in taken or len(op.results) != 1:
             continue
         weights = max((buffer.lane_bytes for buffer in work.inputs if buffer.coefficient), default=0)
         if weights * _HEAVY < segments.tiler.lane_bytes:
             continue
-        n, channels, h, w = op.results[0].shape
+        n, channels, h, w = four_axes(op.results[0].shape)
         lanes = segments.copier.grain(op.results[0])[1]
         count = min(-(-channels // lanes), -(-weights * _PARTS // segments.tiler.lane_bytes))
         first = cuts(channels, count, lanes)[0]
@@ -214,10 +214,10 @@ def _own_loads(segments: Segments, best: Sequence[Group]) -> Iterator[Group]:
     """Ops that read no map as others leave it in local memory, each as a group that is cut along its rows."""
     taken, tiler = {op for ops, _ in best for op in ops}, segments.tiler
     for op, work in zip(segments.ops, segments.works):
-        if work is None or op in taken or len(op.results) != 1 or op.results[0].type.rank != RANK:
+        if work is None or op in taken or len(op.results) != 1:
             continue
         loads = sum(tiler.bus.load(b) for b in work.inputs if not b.coefficient and b.contents is None)
-        n, c, h, w = op.results[0].shape
+        n, c, h, w = four_axes(op.results[0].shape)
         if n > 1 or min(loads / tiler.bytes_per_cycle, work.cycles) < _LONG:
             continue
         parts = cuts(h, _BANDS, segments.copier.grain(op.results[0])[2])

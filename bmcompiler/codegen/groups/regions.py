@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from bmcompiler.chip import Dims, LaneChip
@@ -12,10 +13,18 @@ from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Box, Contents
 from bmcompiler.ir import Value
 
+RANK = 4
+
 
 def whole_box(shape: Sequence[int]) -> Box:
     """The box that is all of a tensor."""
     return tuple((0, size) for size in shape)
+
+
+def four_axes(shape: Sequence[int]) -> Dims:
+    """A shape as groups cut it: what has more or fewer than four axes is one matrix, of rows of its last axis."""
+    n, c, h, w = shape if len(shape) == RANK else (1, 1, prod(shape[:-1]), prod(shape[-1:]))
+    return n, c, h, w
 
 
 def whole_of(part: Contents) -> Contents:
@@ -27,11 +36,11 @@ def whole_of(part: Contents) -> Contents:
 
 
 def box_of(contents: Contents) -> Box | None:
-    """What is held of a value of four axes, as a box of it; None for layouts that do not say that.
+    """What is held of a value, as a box of its `four_axes`; None for layouts that do not say that.
 
     A layout is the value's own, or has its matrices as images and their rows as channels.
     """
-    n, c, h, w = shape = contents.value.shape
+    n, c, h, w = shape = four_axes(contents.value.shape)
     if contents.box is None:
         return whole_box(shape) if contents.layout in ((n, c, h * w), (n * c, h, w)) else None
     if contents.layout == shape:
@@ -45,7 +54,7 @@ def box_of(contents: Contents) -> Box | None:
 
 
 def rows_of(shape: Sequence[int], box: Box) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """(matrices, rows of each) of a box of a value of four axes; None where they do not follow each other."""
+    """(matrices, rows of each) of a box of a shape of four axes; None where they do not follow each other."""
     (n0, n1), (c0, c1), rows, columns = box
     _, c, _, w = shape
     if columns != (0, w) or (n1 - n0 > 1 and (c0, c1) != (0, c)):

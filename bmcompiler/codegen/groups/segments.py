@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from bmcompiler.codegen.groups.regions import LocalCopier, joined
-from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, add_needs, cuts, reads
+from bmcompiler.codegen.groups.regions import RANK, LocalCopier, four_axes, joined
+from bmcompiler.codegen.groups.slices import ONE, PartOf, Slices, add_needs, cuts, reads
 from bmcompiler.codegen.groups.stripes import readers_of
 from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.memory import is_view, root_of
@@ -216,9 +216,9 @@ class Segments:
     def _candidates(self, end: int) -> Iterator[Slices]:
         """Slices along n first, then along n and h; along c for a single op."""
         op = self.ops[end - 1]
-        if len(op.results) != 1 or op.results[0].type.rank != RANK:
+        if len(op.results) != 1:
             return
-        n, c, h, _ = op.results[0].shape
+        n, c, h, _ = four_axes(op.results[0].shape)
         images, lanes, rows, _ = self.copier.grain(op.results[0])
         groups = -(-n // images)
         yield from ((k, 1, 1, 1) for k in (2, 3, 4, 6, 8, 16, 32) if k < groups)
@@ -244,7 +244,7 @@ class Segments:
     def _prepend(self, growing: _Growing, start: int, end: int, slices: Slices) -> bool:
         """Let a group begin with one op more; False when that op cannot be cut so."""
         op = self.ops[start]
-        if len(op.results) != 1 or op.results[0].type.rank != RANK:
+        if len(op.results) != 1:
             return False
         value = op.results[0]
         if value in growing.closed:
@@ -283,7 +283,7 @@ class Segments:
     def _middle(self, value: Value, slices: Slices) -> Box | None:
         """The largest share of a value, of equal ones that with most neighbours; None where shares are empty."""
         found = []
-        for size, count, grain in zip(value.shape, slices, self.copier.grain(value)):
+        for size, count, grain in zip(four_axes(value.shape), slices, self.copier.grain(value)):
             parts = cuts(size, count, grain)
             if any(lo == hi for lo, hi in parts):
                 return None

@@ -1,7 +1,8 @@
 """Which box of every value a slice of a group needs: from the results of the group backwards to what it reads.
 
-A box of a result needs boxes of the operands; a value that several ops of the group read is made as the smallest box
-around all that they need, its own share of the result included where it is read outside of the group.
+Results have four axes, or are seen with as many (`regions.four_axes`). A box of a result needs boxes of the operands; a
+value that several ops of the group read is made as the smallest box around all that they need, its own share of the
+result included where it is read outside of the group.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
-from bmcompiler.codegen.groups.regions import box_of, joined
+from bmcompiler.codegen.groups.regions import box_of, four_axes, joined
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import AXES, Box, Contents, TileWork
 from bmcompiler.ir import Operation, Value
@@ -19,7 +20,6 @@ from bmcompiler.ir import Operation, Value
 Slices = tuple[int, int, int, int]
 """Into how many parts results are cut along n, c, h and w."""
 PartOf = Callable[[Operation, Box], "TileWork | None"]
-RANK = 4
 ONE: Slices = (1, 1, 1, 1)
 WEIGHT = "weight"
 """First of the layout of coefficients, which their numbers and boxes follow."""
@@ -62,16 +62,16 @@ def slice_stripes(
     """The stripes of a group, slice by slice; None when an op cannot be cut so.
 
     Args:
-        ops: consecutive ops, each with one 4-D result (views aside).
+        ops: consecutive ops, each with one result (views aside).
         read_outside: whether a value is read by ops outside of the group, or is an output.
         grain: along which multiples of images, channels, rows and columns a value may be cut.
     """
     computed = [op for op in ops if not is_view(op)]
-    if any(len(op.results) != 1 or op.results[0].type.rank != RANK for op in computed):
+    if any(len(op.results) != 1 for op in computed):
         return None
     made = {op.results[0] for op in computed}
     outside = [value for value in made if read_outside(value)]
-    wanted = {value: list(shares(value.shape, slices, grain(value))) for value in outside}
+    wanted = {value: list(shares(four_axes(value.shape), slices, grain(value))) for value in outside}
     found = []
     for index in range(prod(slices)):
         needs = {value: box for value, boxes in wanted.items() if (box := boxes[index]) is not None}
@@ -121,7 +121,7 @@ def add_needs(work: TileWork, needs: dict[Value, Box], read: set[Value]) -> set[
         contents = buffer.contents
         if contents is None or contents.value not in read:
             continue
-        box = box_of(contents) if contents.value.type.rank == RANK else None
+        box = box_of(contents)
         if box is None:
             continue
         needs[contents.value] = joined(needs[contents.value], box) if contents.value in needs else box

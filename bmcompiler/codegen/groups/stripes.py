@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bmcompiler.codegen.groups.slices import ONE, RANK, PartOf, Slices, Stripe, slice_stripes
+from bmcompiler.codegen.groups.regions import RANK
+from bmcompiler.codegen.groups.slices import ONE, PartOf, Slices, Stripe, slice_stripes
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ir import Operation, Value

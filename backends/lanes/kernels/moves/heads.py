@@ -7,7 +7,7 @@ from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
-from bmcompiler.codegen.groups.slices import RANK
+from bmcompiler.codegen.groups.regions import RANK
 from bmcompiler.codegen.tiling import TileWork
 from bmcompiler.ops.places.shape import Permute
 

@@ -13,7 +13,7 @@ from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, as_shape
+from bmcompiler.codegen.groups.regions import RANK, LocalCopier, StridedCopy, as_shape
 from bmcompiler.codegen.portion import Portion
 from bmcompiler.codegen.tiling import Box, Contents, TileWork
 from bmcompiler.ir import Value
@@ -38,8 +38,8 @@ class LaneCopier(LocalCopier):
         return self.facts.words_of(dims, item), self.facts.word_item(item)
 
     def grain(self, value: Value) -> Shape:
-        """Rows of products lie in lanes."""
-        rows = self.facts.rows_in_lanes and isinstance(value.op, Matmul)
+        """Rows of products lie in lanes, and those of what groups see as one matrix."""
+        rows = self.facts.rows_in_lanes and (isinstance(value.op, Matmul) or value.type.rank != RANK)
         return (1, 1, self.facts.lanes, 1) if rows else super().grain(value)
 
     def images_per_element(self, value: Value) -> int:

@@ -18,8 +18,7 @@ from bmcompiler.backends.lanes.kernels.functions.fused_activation import activat
 from bmcompiler.backends.lanes.kernels.sums.product import MOST_PRODUCTS, FloatProductKernel, Product, product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.groups.regions import rows_of
-from bmcompiler.codegen.groups.slices import RANK
+from bmcompiler.codegen.groups.regions import four_axes, rows_of
 from bmcompiler.codegen.tiling import Apart, Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array
@@ -104,9 +103,10 @@ class RowProductKernel(FloatProductKernel):
     def boxed(self, op: Matmul, box: Box) -> TileWork | None:
         """Rows of some products, with all that they are multiplied by."""
         product = product_of(op)
-        if op.type.rank != RANK or product.rows != op.type.shape[2]:
+        shape = four_axes(op.type.shape)
+        if product.rows != shape[2]:
             return None
-        found = rows_of(op.type.shape, box)
+        found = rows_of(shape, box)
         return None if found is None else self._rows_of_products(op, *found)
 
     def _rows_of_products(self, op: Matmul, images: Span, rows: Span) -> TileWork | None:
