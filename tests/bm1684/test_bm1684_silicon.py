@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -140,3 +141,42 @@ def test_a_processor_that_waits_after_each_command_has_nothing_at_once() -> None
         alone += float(np.sum(cycles_of(engine, fields, SILICON))) / SILICON.clock_hz * 1e6
     found = microseconds(waiting, "conv2d08_A", SILICON, by_hand)
     assert count > 10 and found == pytest.approx(alone + count * (3.0 + 4 * 0.25))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_kernel_ends_when_all_is_done(seed: int) -> None:
+    """Drawn lists against what each record has to wait for, along every way from it back to the begin."""
+    random, by_hand, key = np.random.default_rng(seed), ByHand({}, issue=1.0, instruction=0.5), "conv2d08_A"
+    with np.load(RECORDED) as file:
+        arrays = {name: file[name] for name in file.files if name.startswith(key)}
+    count = 12
+    engine = random.choice([0, 1, 2], count, p=[0.45, 0.45, 0.1])
+    wait = np.array([random.integers(0, record + 1) * (engine[record] != 2) for record in range(count)])
+    drawn = {"engine": engine, "wait": wait, "issue": random.integers(0, 9, count)}
+    taken = {}
+    for each in Engine:
+        raw = np.resize(restored(arrays[f"{key}_{each.name.lower()}"]), (count, 128))
+        drawn[each.name.lower()] = np.diff(raw, axis=0, prepend=np.zeros((1, 128), np.uint8)).T
+        fields = FORMATS[each].decode(raw.reshape(-1))
+        taken[int(each)] = iter((np.asarray(cycles_of(each, fields, SILICON)) / SILICON.clock_hz * 1e6).tolist())
+    alone = [0.0 if each == 2 else next(taken[int(each)]) for each in engine]
+
+    @cache
+    def issued(record: int) -> float:
+        """When the processor is done with a record: with the command, or with the wait for all before."""
+        if record < 0:
+            return 0.0
+        now = issued(record - 1) + 0.5 * float(drawn["issue"][record])
+        return max([now, *map(ended, range(record))]) if engine[record] == 2 else now + 1.0
+
+    @cache
+    def ended(record: int) -> float:
+        if engine[record] == 2:
+            return issued(record)
+        before = [earlier for earlier in range(record) if engine[earlier] == engine[record]]
+        awaited = [record - int(wait[record])] if wait[record] else []
+        return max([issued(record), *map(ended, before + awaited)]) + alone[record]
+
+    want = max([issued(count - 1), *map(ended, range(count))])
+    found = microseconds(arrays | {f"{key}_{name}": column for name, column in drawn.items()}, key, SILICON, by_hand)
+    assert found == pytest.approx(want)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_bm1684x_vector_commands import _A, _B, _R, planned
+from test_bm1684x_vector_commands import _A, _B, _R, planned, put
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Ar, Matrix, Pord, Precision, Rounding, Task, Trans
@@ -97,6 +97,23 @@ def test_elements_of_static_memory_become_a_column_of_lanes(shape: tuple[int, ..
     static(Trans.STATIC_DISTRIBUTE, (1, CHIP.lanes, 1, 1), 0)
     with pytest.raises(SimulatorError, match="with 64 channels at most"):
         static(Trans.STATIC_DISTRIBUTE, shape, 0)
+
+
+@pytest.mark.parametrize("first", [0, 1, CHIP.lanes - 1])
+@pytest.mark.parametrize("unit", [Trans.LANE_BROADCAST, Trans.STATIC_BROADCAST])
+def test_broadcasts_end_in_the_last_lane(unit: Trans, first: int) -> None:
+    """Exactly there is right, one lane more is none; every lane has the row then, no other one is touched."""
+    memories, lanes, row = Memories(), CHIP.lanes - first, np.array([3, -7, 2**31 - 1, -(2**31)], np.int32)
+    memories.static[:16] = row.view(np.uint8)
+    put(memories, _A, row.reshape(ROW), lane=first)
+    source = CHIP.static_window if unit == Trans.STATIC_BROADCAST else first * CHIP.lmem_size + _A
+    fields = {"tsk_typ": Task.TRANSPOSE, "tsk_eu_typ": unit, "res0_prec": WORD, "opd0_addr": source}
+    fields |= {"opd0_c": 1, "opd0_w": 4, "res0_addr": first * CHIP.lmem_size + _R}
+    planned(memories, TRANS, (1, lanes, 1, 4), **fields).run()
+    found = memories.local.bytes[:, _R : _R + 16].view(np.int32)
+    assert (found[first:] == row).all() and not found[:first].any()
+    with pytest.raises(SimulatorError, match="passes the last lane"):
+        planned(memories, TRANS, (1, lanes + 1, 1, 4), **fields)
 
 
 @pytest.mark.parametrize(("width", "fits"), [(0, False), (1, True), (4, True), (5, False)])
