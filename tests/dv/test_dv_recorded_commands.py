@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import special_numbers
 from dv_data import golden as recorded
 from numpy.typing import NDArray
 
@@ -31,7 +32,7 @@ FOLDER = Path(__file__).parents[1] / "data/commands"
 SIZE, PLACE = 1 << 19, 1 << 15
 """Bytes of memory, and of what the buffers of a command begin apart in it."""
 SMALL = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 0x0101, 0x0102, 0x0202, 0x0303, 0x0503, 0x3C00, 0x8000, 0xFFFF)
-PARTS, EACH, LARGEST = 8, 100, 20
+PARTS, EDGES, EACH, LARGEST = 8, 3, 100, 20
 LONGEST = 60
 Raw = NDArray[Any]
 Leaf = tuple[Raw, str]
@@ -103,14 +104,16 @@ def structures(part: Raw) -> Iterator[Raw]:
 
 
 @cache
-def memory() -> NDArray[np.uint8]:
-    """Halves between 2**-4 and 2**4, one in 64 of them with random bits."""
+def memory(edges: bool) -> NDArray[np.uint8]:
+    """Halves between 2**-4 and 2**4, one in 64 of them with random bits; or nothing but limits, ties and equals."""
+    if edges:
+        return np.random.RandomState(9).choice(special_numbers.halves(), SIZE // 2).view(np.uint8)
     bits = np.random.RandomState(7).randint(0, 1 << 16, SIZE // 2).astype(np.uint16)
     halves = bits & 0x83FF | (11 + (bits >> 10 & 7)) << 10
     return np.where(bits >> 7 & 63 == 0, bits, halves).astype(np.uint16).view(np.uint8)
 
 
-def told(data: bytes) -> str:
+def told(data: bytes, edges: bool = False) -> str:
     refused = check_command(data, DvChip(), lambda handle: SIZE)
     if refused:
         return f"{refused.code} {refused.text}"[:LONGEST]
@@ -121,17 +124,17 @@ def told(data: bytes) -> str:
     elif kind == DeviceType.FC:
         costs = [fc_cost(FcCommand.decode(data), PROFILE)]
     words = [f"{'/'.join(f'{value:.6g}' for value in astuple(cost))}" for cost in costs[:3]]
-    return " ".join([*words, ran(kind, data)])
+    return " ".join([*words, ran(kind, data, edges)])
 
 
-def ran(kind: DeviceType, data: bytes) -> str:
+def ran(kind: DeviceType, data: bytes, edges: bool) -> str:
     """A digest of memory after a command, or why it is not run."""
-    now = memory().copy()
+    now = memory(edges).copy()
     try:
         bind_command(kind, data, DvChip(), lambda handle: now).run()
     except BMError as error:
         return str(error)[:LONGEST]
-    changed = (now != memory()).nonzero()[0]
+    changed = (now != memory(edges)).nonzero()[0]
     return blake2b(changed.tobytes() + now[changed].tobytes(), digest_size=5).hexdigest()
 
 
@@ -139,3 +142,9 @@ def ran(kind: DeviceType, data: bytes) -> str:
 def test_commands_do_what_was_recorded(part: int, golden: Callable[[Path, str], None]) -> None:
     rng = random.Random(f"dv700 {part}")
     golden(FOLDER / f"dv700_{part}.txt", "\n".join([*(told(varied(rng)) for _ in range(EACH)), ""]))
+
+
+@pytest.mark.parametrize("part", range(EDGES))
+def test_commands_do_with_limits_what_was_recorded(part: int, golden: Callable[[Path, str], None]) -> None:
+    rng = random.Random(f"dv700 edges {part}")
+    golden(FOLDER / f"dv700_edges_{part}.txt", "\n".join([*(told(varied(rng), True) for _ in range(EACH)), ""]))
