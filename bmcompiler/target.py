@@ -185,6 +185,8 @@ class Target(ABC):
     """Sums of float products are exact, rounded once: no order is to be kept, which makes a proof quick."""
     rounds_floats: bool = False
     """Its floats have 16 bits whatever passes do: what it computes is compared with f32."""
+    free_borders: bool = False
+    """Its model files say of each input and output where it lies, in any order."""
     schemes: Sequence[str] = ("shift",)
     """What integers can mean to it: schemes of the pass quantize. By default scales are powers of two apart."""
     profile: Any = None

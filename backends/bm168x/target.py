@@ -21,6 +21,8 @@ B = TypeVar("B", bound=FamilyBuild[Any])
 class Bm168xTarget(LaneTarget[Bm168xProgram[B]], Generic[B]):
     """Base: a chip says its facts, machine, kernels, pipeline and instruction builder."""
 
+    free_borders = True
+
     @abstractmethod
     def builder(self) -> NewBuild[B]:
         """What kernels emit through."""

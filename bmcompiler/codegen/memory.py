@@ -68,16 +68,24 @@ Hosts = Mapping[Value, tuple[Value, int]]
 """Values that are a part of another value's memory: (host, offset in bytes)."""
 
 
-def parts_of_others(function: Function, ops: Iterable[Operation]) -> dict[Value, tuple[Value, int]]:
+def parts_of_others(
+    function: Function, ops: Iterable[Operation], *, borders: bool = False
+) -> dict[Value, tuple[Value, int]]:
     """Where splits and concats among `ops` need no copies because their parts are runs of bytes of the whole.
 
     1. an operand of a concat is made in its place in the result, unless it is an input, an output, a constant,
        listed twice, or already a part of something else
     2. a result of a split, or of a slice with steps of 1, stays where it is in the operand, unless it is an output
+    3. with `borders` a concat of an input and of outputs, as of a cache and the row that joins it, is where these are:
+       the outputs lie behind the input
     """
     fixed = {root_of(value) for value in (*function.arguments, *function.returned)}
     hosts: dict[Value, tuple[Value, int]] = {}
     for op in ops:
+        if borders and _is_longer_input(function, op, hosts):
+            fixed.add(op.results[0])
+            hosts.update(zip(map(root_of, op.operands), _places(op)))
+            continue
         if op.short_name == "slice":
             part, start = op.results[0], _run_of(op)
             if start is not None and part not in fixed and part not in hosts and not is_weight(root_of(op.operands[0])):
@@ -96,6 +104,28 @@ def parts_of_others(function: Function, ops: Iterable[Operation]) -> dict[Value,
                 hosts[value] = whole, offset
             offset += part.type.nbytes
     return hosts
+
+
+def _is_longer_input(function: Function, op: Operation, hosts: Hosts) -> bool:
+    """Whether an op puts outputs of the net, each returned once, behind an input, and its result is neither."""
+    if op.short_name != "concat" or prod(op.results[0].shape[: op.attributes["axis"] % op.results[0].type.rank]) != 1:
+        return False
+    first, *others = parts = [root_of(part) for part in op.operands]
+    returned = [root_of(value) for value in function.returned]
+    return (
+        first in function.arguments
+        and first not in returned
+        and all(returned.count(part) == 1 and part not in function.arguments for part in others)
+        and not any(part in hosts or is_weight(part) for part in parts)
+        and len(set(parts)) == len(parts)
+        and op.results[0] not in returned
+    )
+
+
+def _places(op: Operation) -> list[tuple[Value, int]]:
+    """The places of the operands of a concat in its result."""
+    sizes = [part.type.nbytes for part in op.operands]
+    return [(op.results[0], sum(sizes[:i])) for i in range(len(sizes))]
 
 
 def _run_of(op: Operation) -> int | None:
@@ -119,6 +149,8 @@ def plan_memory(
 ) -> MemoryPlan:
     """Inputs first from offset 0, then the outputs side by side in list order, then all others as `pack` says.
 
+    Outputs that are parts of a longer input lie behind that.
+
     Args:
         steps: ops in execution order; the values that ops of one step read and write never share memory.
         align: alignment of intermediate values in bytes; inputs and outputs are aligned to their elements only.
@@ -130,11 +162,16 @@ def plan_memory(
     cursor = 0
     for argument in function.arguments:
         cursor = _up(cursor, argument.type.numpy.itemsize)
-        plan.offsets[argument] = cursor
-        cursor += argument.type.nbytes
+        longer, _ = outermost(argument, hosts)
+        plan.offsets[argument] = plan.offsets[longer] = cursor
+        cursor += longer.type.nbytes
     cursor = _up(cursor, align)
     for value in function.returned:
         root = root_of(value)
+        longer, before = outermost(root, hosts)
+        if longer is not root:
+            plan.outputs.append(plan.offsets[longer] + before)
+            continue
         cursor = _up(cursor, value.type.numpy.itemsize)
         plan.outputs.append(cursor)
         if root in plan.offsets or is_weight(root):

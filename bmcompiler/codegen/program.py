@@ -70,7 +70,7 @@ class Program(ABC, Generic[B]):
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
         steps = [step for i in range(len(self.segments)) for step in self._memory_steps(i)]
         moving = [op for i, s in enumerate(self.segments) if s.device for op in self._moving(i)]
-        hosts = parts_of_others(self.function, moving) if level > 1 else {}
+        hosts = parts_of_others(self.function, moving, borders=target.free_borders) if level > 1 else {}
         self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
         self.build = self.start(level)
         self.rows: list[LayerRow] = []

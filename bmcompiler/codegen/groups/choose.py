@@ -229,7 +229,7 @@ def _own_loads(segments: Segments, best: Sequence[Group]) -> Iterator[Group]:
 
 def _kernels(function: Function, target: Target, tiler: Tiler) -> Kernels:
     """The target's kernels, which are asked the same many times."""
-    hosts = parts_of_others(function, function.ops)
+    hosts = parts_of_others(function, function.ops, borders=target.free_borders)
 
     def kernel(op: Operation) -> DeviceKernel[Any]:
         found = target.kernel_for(op)
