@@ -124,11 +124,13 @@ def compile(folder: Path, output: Path, head: str, opt: int, check: str, **given
 @click.option("--top-k", default=0, show_default=True, type=click.IntRange(0), help="Draw among so many; 0 = all.")
 @click.option("--top-p", default=1.0, show_default=True, type=Number(0, 1, min_open=True), help="Draw among the best "
               "that make up so much.")  # fmt: skip
+@click.option("--penalty", default=1.0, show_default=True, type=Number(0, min_open=True), help="Divides the scores "
+              "of tokens that came before.")  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the draws.")
 @click.option("--one-by-one", is_flag=True, help="Read the prompt with the nets for one token.")
 def run(
     bundle: Path, prompt: str | None, tokens: str | None, chat: bool, tokenizer: Path | None, count: int,
-    temperature: float, top_k: int, top_p: float, seed: int, one_by_one: bool,
+    temperature: float, top_k: int, top_p: float, penalty: float, seed: int, one_by_one: bool,
 ) -> None:  # fmt: skip
     """Make tokens with BUNDLE on the simulator; they are printed as they come."""
     from bmcompiler.llm.bundle import Bundle
@@ -138,9 +140,8 @@ def run(
 
     if (prompt is None) == (tokens is None):
         raise UsageError("there is no prompt", remedy="give --prompt TEXT, or --tokens with numbers: one of them")
-    sampler = Sampler(temperature, top_k, top_p, seed)
+    sampler = Sampler(temperature, top_k, top_p, penalty, seed)
     loaded = Bundle.load(bundle)
-    choose = sampler.choose if temperature or loaded.vocabulary else None
     text = Text(tokenizer or bundle.parent / BESIDE) if tokens is None else None
     if text is not None and prompt is not None:
         given = text.tokens(text.as_chat(prompt), special=False) if chat else text.tokens(prompt)
@@ -148,7 +149,7 @@ def run(
         given = _numbers(tokens or "")
     generator, start = Generator(loaded), time.perf_counter()
     made: list[int] = []
-    stream = _kept(generator.drawn(given, count, text.ends() if text else (), choose, one_by_one=one_by_one), made)
+    stream = _kept(generator.drawn(given, count, text.ends() if text else (), sampler, one_by_one=one_by_one), made)
     for piece in stream if text is None else text.pieces(stream):
         click.echo(piece if text is not None else f"{piece} ", nl=False)
     seconds = time.perf_counter() - start

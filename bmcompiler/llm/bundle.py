@@ -9,13 +9,14 @@ from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel, Stage, TensorInfo
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError
 from bmcompiler.files.store import StrPath
+from bmcompiler.llm.heads import GREEDY, SAMPLE
 
 HALVES = ("float16", "bfloat16")
 Names = tuple[tuple[str, ...], tuple[str, ...]]
 """Names of the inputs and the outputs of a net, in order: tools of several versions name them differently."""
 
 # Type and sizes of inputs and outputs. S: tokens of a prompt, T: rows of a cache, H: width of a hidden state, K: heads
-# of keys and values, D: their width, V: size of the vocabulary.
+# of keys and values, D: their width, V: size of the vocabulary, C: tokens to draw from.
 _FORMS = {
     "embedding": (("int32 1 S",), ("half 1 S H",)),
     "embedding_cache": (("int32 1 1",), ("half 1 1 H",)),
@@ -25,6 +26,11 @@ _FORMS = {
         ("half 1 1 H", "half 1 1 K D", "half 1 1 K D"),
     ),
     "lm_head": (("half 1 H",), ("float32 1 V",)),
+    GREEDY: (("float32 1 V",), ("int32 1 1",)),
+    SAMPLE: (
+        ("float32 1 V", "int32 1 T", "float32 1", "float32 1", "int32 1", "float32 1"),
+        ("float32 1 C", "int32 1 C"),
+    ),
 }
 _TOKEN = (*_FORMS["lm_head"][:1], ("int32 1 1",))
 _OF_STAGES = "T"  # each has its own
@@ -43,6 +49,7 @@ class Bundle:
         rows: tokens in the caches that each stage of `block_cache_I` reads, ascending; the last is the room there is.
         hidden: elements of a hidden state. heads, width: of the keys and values of a token.
         vocabulary: how many tokens there are; 0 where lm_head gives the best token and no scores.
+        candidates: tokens that `sample_head` gives to draw from, and seen: those before that it looks at; 0 without it.
         dynamic: names of the nets that are dynamic or end so.
         names: of tensors, by net.
     """
@@ -56,6 +63,8 @@ class Bundle:
     heads: int
     width: int
     vocabulary: int
+    candidates: int
+    seen: int
     dynamic: tuple[str, ...]
     names: Mapping[str, Names]
 
@@ -88,6 +97,7 @@ class Bundle:
         _refuse_missing([*needed, *blocks], known)
         _refuse_dynamic([name for name in needed if name not in nets])
         wanted = needed + (blocks if all(name in nets for name in blocks) else [])
+        wanted += [name for name in (GREEDY, SAMPLE) if name in nets]
         agreed = _Agreed()
         rows = {name: tuple(sorted(agreed.net(stage) for stage in nets[name])) for name in wanted}
         for name in cached:
@@ -103,6 +113,8 @@ class Bundle:
             heads=sizes["K"],
             width=sizes["D"],
             vocabulary=sizes.get("V", 0),
+            candidates=sizes.get("C", 0),
+            seen=max(rows.get(SAMPLE, (0,))),
             dynamic=dynamic,
             names={name: _names(nets[name][0]) for name in wanted},
         )

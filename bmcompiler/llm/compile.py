@@ -12,6 +12,7 @@ from bmcompiler.bmodel import BModel
 from bmcompiler.defaults import LLM_TARGET
 from bmcompiler.driver import compile_readers
 from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.llm.heads import GREEDY, SAMPLE
 from bmcompiler.llm.model import LanguageModel, open_model
 from bmcompiler.llm.nets import build_net
 from bmcompiler.llm.precision import Precision
@@ -28,7 +29,7 @@ class BundleOptions:
     Attributes:
         precision: types of activations and weights.
         length: tokens of a prompt that are read at once. cache: tokens there is room for, None for as many.
-        logits: lm_head gives scores of all tokens; else the token with the highest one.
+        logits: lm_head gives scores of all tokens, and two more nets choose by them; else the token with the highest.
         opt: level of optimisation, 0 to 2. check: whether programs are proven, see `ModuleOptions`.
     """
 
@@ -83,10 +84,10 @@ def compile_bundle(
         )
     models: list[BModel] = []
     unchecked: dict[str, str] = {}
-    groups = list(net_groups(model))
+    groups = list(net_groups(model, chosen.logits))
     for names in groups if progress is None else progress(groups, "nets", len(groups)):
         result = _compiled(model, names, chosen)
-        models.append(result.model.apart(names, [name for name in names if name.startswith("block_cache_")]))
+        models.append(result.model.apart(names, [name for name in names if keeps_memory(name)]))
         if result.checked is not None and not result.checked.samples:
             unchecked |= dict.fromkeys(names, result.checked.reason)
     first, *others = models
@@ -95,12 +96,20 @@ def compile_bundle(
     return CompiledBundle(bundle, sum(map(len, groups)) - len(unchecked), unchecked)
 
 
-def net_groups(model: LanguageModel) -> Iterator[tuple[str, ...]]:
-    """Names of the nets of a bundle, together where they have the same weights."""
+def net_groups(model: LanguageModel, logits: bool) -> Iterator[tuple[str, ...]]:
+    """Names of the nets of a bundle, together where they have the same weights. logits: see `BundleOptions`."""
     yield "embedding", "embedding_cache"
     for layer in range(model.architecture.layers):
         yield f"block_{layer}", f"block_cache_{layer}"
     yield ("lm_head",)
+    if logits:
+        yield (GREEDY,)
+        yield (SAMPLE,)
+
+
+def keeps_memory(name: str) -> bool:
+    """Whether inputs and outputs of a net last between launches: its address mode is io_alone."""
+    return name.startswith("block_cache_") or name in (GREEDY, SAMPLE)
 
 
 def _compiled(model: LanguageModel, names: Sequence[str], options: BundleOptions) -> Result:
@@ -113,16 +122,14 @@ def _compiled(model: LanguageModel, names: Sequence[str], options: BundleOptions
         precision=options.precision,
         logits=options.logits,
     )
-    return compile_readers(
-        [partial(build, name) for name in names], module_options(options, scores=names[0] == "lm_head")
-    )
+    return compile_readers([partial(build, name) for name in names], module_options(options, names[0]))
 
 
-def module_options(options: BundleOptions, *, scores: bool = False) -> ModuleOptions:
-    """Of the compiler: hidden states and caches have the type of the bundle at the borders, `scores` are f32."""
-    dtype = options.precision.dtype
+def module_options(options: BundleOptions, net: str) -> ModuleOptions:
+    """Of the compiler: hidden states and caches have the type of the bundle at the borders, scores are f32."""
+    dtype = "f32" if net in (GREEDY, SAMPLE) else options.precision.dtype
     passes = find_target(LLM_TARGET).pipeline(dtype, options.opt)
-    borders = f"half-precision{{dtype={dtype},inputs=true,outputs={str(not scores).lower()}}}"
+    borders = f"half-precision{{dtype={dtype},inputs=true,outputs={str(net != 'lm_head').lower()}}}"
     return ModuleOptions(
         target=LLM_TARGET,
         opt=as_level(options.opt),

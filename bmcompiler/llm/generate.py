@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
 from bmcompiler.llm.bundle import Bundle
+from bmcompiler.llm.heads import GREEDY, SAMPLE
 from bmcompiler.numeric.arrays import Array, Ints
 from bmcompiler.plugins.registry import lookup
+
+if TYPE_CHECKING:
+    from bmcompiler.llm.sampling import Sampler
 
 _MASKED = np.float32(-10000)  # hides a position; 0 shows it
 
@@ -137,10 +141,29 @@ class Generator:
 
     def best(self, hidden: Array) -> int:
         """The token with the highest score behind a hidden state."""
-        if self.bundle.vocabulary:
+        if self.bundle.vocabulary and GREEDY not in self.bundle.names:
             return best(self.logits(hidden))
         (found,) = self._run("lm_head", hidden)
+        if self.bundle.vocabulary:
+            (found,) = self._run(GREEDY, found)
         return int(found[0, 0])
+
+    def candidates(self, hidden: Array, before: Sequence[int], sampler: Sampler) -> tuple[Array, Array]:
+        """Chances behind a hidden state, descending, and their tokens, as `sample_head` gives them.
+
+        Args:
+            before: tokens so far, of which the last are made less likely by the sampler's penalty.
+        """
+        seen = self.bundle.seen
+        ids = np.full((1, seen), before[-1], np.int32)
+        ids[0, : len(before)] = before[-seen:]
+        penalty, temperature, top_p = (
+            np.array([each], np.float32) for each in (sampler.penalty, sampler.temperature, sampler.top_p)
+        )
+        (logits,) = self._run("lm_head", hidden)
+        top_k = np.array([sampler.top_k], np.int32)
+        chances, tokens = self._run(SAMPLE, logits, ids, penalty, temperature, top_k, top_p)
+        return chances[0], tokens[0]
 
     def generate(
         self, prompt: Sequence[int] | Ints, count: int, stop: Collection[int] = (), *, one_by_one: bool = False
@@ -162,18 +185,30 @@ class Generator:
         prompt: Sequence[int] | Ints,
         count: int,
         stop: Collection[int],
-        choose: Callable[[Array], int] | None,
+        sampler: Sampler | None,
         *,
         one_by_one: bool = False,
     ) -> Iterator[int]:
-        """As `generate`, tokens chosen by the scores of all; None takes what lm_head gives. Raises as `generate`."""
+        """As `generate`, tokens drawn by their scores; None, or no temperature, takes the best. Raises as `generate`.
+
+        Where `top_k` tokens are no more than `sample_head` gives, their chances come from there.
+        """
+        seen = [int(token) for token in prompt]
         hidden = self._read_one_by_one(self._tokens(prompt)) if one_by_one else self.prefill(prompt)
         for left in range(count - 1, -1, -1):
-            token = self.best(hidden) if choose is None else choose(self.logits(hidden))
+            token = self._chosen(hidden, seen, sampler)
+            seen.append(token)
             yield token
             if not left or token in stop:
                 return
             hidden = self.decode(token)
+
+    def _chosen(self, hidden: Array, before: Sequence[int], sampler: Sampler | None) -> int:
+        if sampler is None or not sampler.temperature:
+            return self.best(hidden)
+        if 0 < sampler.top_k <= self.bundle.candidates:
+            return sampler.draw(*self.candidates(hidden, before, sampler))
+        return sampler.choose(self.logits(hidden), before)
 
     def _forget(self) -> None:
         """Empty the caches: rows of zeros, as the weight of a masked row is 0, which times infinity would be NaN."""

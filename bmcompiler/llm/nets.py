@@ -12,6 +12,7 @@ import numpy as np
 
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, TensorType, Value
+from bmcompiler.llm.heads import GREEDY, SAMPLE, best_token, greedy_head, sample_head
 from bmcompiler.llm.model import LanguageModel
 from bmcompiler.llm.precision import Precision, in_precision, narrowed, product
 from bmcompiler.numeric.arrays import Array, Floats
@@ -19,11 +20,11 @@ from bmcompiler.ops.builder import Builder
 
 MASKED = -10000.0
 """What a mask adds to the score of a token that is not seen; of bf16 it is the next number, -9984."""
-_NET = re.compile(r"(embedding|embedding_cache|lm_head|block_(?:cache_)?(\d+))$")
+_NET = re.compile(rf"(embedding|embedding_cache|lm_head|{GREEDY}|{SAMPLE}|block_(?:cache_)?(\d+))$")
 
 
 def net_names(model: LanguageModel) -> list[str]:
-    """All nets of a bundle."""
+    """All nets of a bundle; those behind `lm_head` where it gives scores."""
     layers = range(model.architecture.layers)
     return [
         "embedding",
@@ -31,6 +32,8 @@ def net_names(model: LanguageModel) -> list[str]:
         *(f"block_{i}" for i in layers),
         *(f"block_cache_{i}" for i in layers),
         "lm_head",
+        GREEDY,
+        SAMPLE,
     ]
 
 
@@ -62,6 +65,9 @@ def build_net(
         )
     if not 1 <= length <= cache:
         raise UsageError(f"prompts of {length} tokens do not fit a cache of {cache}", remedy="both are 1 or more")
+    if name in (GREEDY, SAMPLE):
+        vocabulary = model.architecture.vocabulary
+        return greedy_head(vocabulary) if name == GREEDY else sample_head(vocabulary, cache)
     nets = _NetMaker(model, precision or Precision(), length, cache)
     if match[2] is not None:
         return nets.block(name, int(match[2]), decode="_cache_" in name)
@@ -105,7 +111,7 @@ class _NetMaker:
                 scores = _capped(b, scores, b.weight(np.full(1, cap, np.float32), "logit_cap"))
             if logits:
                 return b.outputs([scores], ["lm_head.reshape_f32"])
-            return b.outputs([b.arg(scores, axis=1, method="max")], ["token_id"])
+            return b.outputs([best_token(b, scores)], ["token_id"])
 
     def block(self, name: str, index: int, *, decode: bool) -> Module:
         """A layer for a prompt, or for one token behind those of the cache."""

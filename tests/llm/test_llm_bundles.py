@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,16 +18,21 @@ from bmcompiler import bmodel
 from bmcompiler.bmodel.bm168x import IO_ALONE, Bm168xModel
 from bmcompiler.cli.llm import main as command
 from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import TensorType
 from bmcompiler.llm.bundle import Bundle
 from bmcompiler.llm.compile import BundleOptions, compile_bundle
 from bmcompiler.llm.estimate import estimate, weight_bytes
 from bmcompiler.llm.float_model import FloatModel
-from bmcompiler.llm.generate import Generator
+from bmcompiler.llm.generate import Generator, best
+from bmcompiler.llm.heads import best_token, greedy_head, sample_head
 from bmcompiler.llm.model import LanguageModel, open_model
 from bmcompiler.llm.perplexity import pieces
 from bmcompiler.llm.precision import Precision
 from bmcompiler.llm.sampling import Sampler
+from bmcompiler.ops.builder import Builder
 
+RECORDED = Path(__file__).parents[1] / "data" / "bm1684x_bundles"
 PROMPT = [1, 5, 70, 33, 2]
 KINDS = {
     "f16": Precision("f16"),
@@ -58,7 +64,7 @@ def model(folder: Path) -> LanguageModel:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bundle_makes_the_tokens_of_its_model(kind: str, model: LanguageModel) -> None:
     made = compile_bundle(model, BundleOptions(KINDS[kind], length=12, cache=20, check="always"))
-    assert (made.checked, made.unchecked) == (7, {})
+    assert (made.checked, made.unchecked) == (9, {})
     generator = Generator(Bundle.of(made.model))
     states = np.ascontiguousarray(generator.prefill(PROMPT))
     found = (states.view(ml_dtypes.bfloat16) if states.dtype == np.uint16 else states).astype(np.float32)
@@ -80,7 +86,10 @@ def test_nets_of_a_layer_share_weights_and_caches_last(model: LanguageModel, tmp
         first, cached = nets[f"block_{layer}"], nets[f"block_cache_{layer}"]
         assert first.stages[0].coefficients is cached.stages[0].coefficients
         assert (first.address_mode, cached.address_mode) == (0, IO_ALONE)
-    assert len(made.weight_sets) == model.architecture.layers + 2
+        inputs, outputs = cached.stages[0].inputs, cached.stages[0].outputs
+        for past, row in zip(inputs[3:], outputs[1:]):  # the new row is the one behind the cache: nothing is copied
+            assert row.address == past.address + past.size
+    assert len(made.weight_sets) == model.architecture.layers + 4
     bmodel.save(made, tmp_path / "x.bmodel")
     again = bmodel.load(tmp_path / "x.bmodel")
     assert isinstance(again, Bm168xModel) and Bundle.of(again).rows == (8,)
@@ -93,7 +102,61 @@ def test_the_last_net_may_give_the_token(model: LanguageModel) -> None:
     scores, token = (Generator(Bundle.of(each)) for each in made)
     assert list(scores.generate(PROMPT, 6)) == list(token.generate(PROMPT, 6))
     with pytest.raises(UnsupportedError, match="gives the best token, no scores"):
-        list(token.drawn(PROMPT, 2, (), Sampler(temperature=1).choose))
+        list(token.drawn(PROMPT, 2, (), Sampler(temperature=1)))
+
+
+def test_tokens_are_chosen_on_the_chip(model: LanguageModel) -> None:
+    """By greedy_head and sample_head, as the host does it by the scores."""
+    bundle = Bundle.of(compile_bundle(model, BundleOptions(length=8, cache=16, check="never")).model)
+    on_chip, on_host = Generator(bundle), Generator(replace(bundle, candidates=0))
+    assert (bundle.candidates, bundle.seen) == (50, 16)
+    assert list(on_chip.generate(PROMPT, 6)) == [best(each) for each in logits_of(on_host, PROMPT, 6)]
+    sampler = Sampler(temperature=0.7, top_k=50, top_p=0.95, penalty=1.3)
+    chances, tokens = on_chip.candidates(on_chip.prefill(PROMPT), PROMPT, sampler)
+    scores = on_host.logits(on_host.prefill(PROMPT)).astype(np.float64)
+    scores[PROMPT] = np.where(scores[PROMPT] < 0, scores[PROMPT] * 1.3, scores[PROMPT] / 1.3)
+    assert list(tokens) == np.argsort(-scores, kind="stable")[:50].tolist()
+    assert abs(chances.sum() - 1) < 1e-5 and (np.diff(chances) <= 0).all()
+    draws = [list(on_chip.drawn(PROMPT, 5, (), replace(sampler, seed=seed))) for seed in (3, 3, 4)]
+    assert draws[0] == draws[1] != draws[2]
+    one = Sampler(temperature=3.0, top_k=1)
+    assert list(on_chip.drawn(PROMPT, 6, (), one)) == list(on_chip.generate(PROMPT, 6))
+
+
+def logits_of(generator: Generator, prompt: list[int], count: int) -> Iterator[np.ndarray]:
+    """Scores behind a prompt and behind each best token after it."""
+    hidden = generator.prefill(prompt)
+    for _ in range(count):
+        scores = generator.logits(hidden)
+        yield scores
+        hidden = generator.decode(best(scores))
+
+
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_heads_are_those_of_the_vendor(which: str) -> None:
+    """Recorded scores give the recorded tokens and chances; with fewer than 50 asked for the others have none."""
+    prefix = f"{which}/sample_head/"
+    with np.load(RECORDED / "qwen2_a_w8bf16_sample.npz") as arrays:
+        given = {key.split("/")[-1]: arrays[key] for key in arrays if key.startswith(f"{prefix}in/")}
+        chances, tokens = (arrays[f"{prefix}out/{name}"] for name in ("Softmax1", "token_idx"))
+        scores, token = arrays[f"{which}/greedy_head/in/m_logits"], arrays[f"{which}/greedy_head/out/token_id"]
+    found = run_module(sample_head(scores.shape[1], given["input_ids"].shape[1]), given)
+    asked = tokens.shape[1]
+    np.testing.assert_array_equal(found["token_idx"][:, :asked], tokens)
+    np.testing.assert_allclose(found["Softmax1"][:, :asked], chances, atol=1e-6)
+    assert not found["Softmax1"][:, asked:].any()
+    np.testing.assert_array_equal(run_module(greedy_head(scores.shape[1]), {"m_logits": scores})["token_id"], token)
+
+
+@pytest.mark.parametrize(
+    "scores, token",
+    [([1, 5, 5, 2], 1), ([np.nan, 1, 2], 2), ([-np.inf] * 3, 0), ([1, np.inf, np.inf], 1), ([np.nan, -np.inf, -1], 2)],
+)
+def test_the_first_of_the_best_is_the_token(scores: list[float], token: int) -> None:
+    made = Builder.new("x")
+    x = made.input("x", TensorType((1, len(scores)), "f32"))
+    module = made.outputs([best_token(made, x)], ["y"])
+    assert run_module(module, {"x": np.array([scores], np.float32)})["y"].item() == token
 
 
 def test_lengths_that_cannot_be(model: LanguageModel) -> None:
@@ -111,7 +174,8 @@ def test_a_sampler_draws_as_it_is_told() -> None:
     assert {Sampler(1.0, top_k=2, seed=seed).choose(scores) for seed in range(60)} == {1, 2}
     assert {Sampler(1.0, top_p=0.4, seed=seed).choose(scores) for seed in range(20)} == {1}
     assert {Sampler(1.0, top_p=0.6, seed=seed).choose(scores) for seed in range(60)} == {1, 2}
-    with pytest.raises(UsageError, match="top-p 0, seed 0 cannot be"):
+    assert {Sampler(1.0, penalty=1e3, seed=seed).choose(scores + 9, [1, 2]) for seed in range(40)} == {0, 4}
+    with pytest.raises(UsageError, match="top-p 0, penalty 1, seed 0 cannot be"):
         Sampler(top_p=0)
 
 
@@ -139,7 +203,7 @@ def test_the_command_compiles_and_runs(
         return int(ended.value.code or 0), out, err
 
     status, out, _ = bmnet("compile", str(folder), "-o", str(file), "--length", "8", "--cache", "16")
-    assert status == 0 and "7 nets" in out and (file.parent / "config" / "tokenizer.json").is_file()
+    assert status == 0 and "9 nets" in out and (file.parent / "config" / "tokenizer.json").is_file()
     status, text, err = bmnet("run", str(file), "--prompt", "hello", "--count", "4")
     assert status == 0 and "5 tokens read, 4 made" in err
     status, numbers, _ = bmnet("run", str(file), "--tokens", ",".join(str(ord(c)) for c in "hello"), "--count", "4")
@@ -178,6 +242,6 @@ def test_pieces_are_spread_over_a_text() -> None:
 def test_a_prompt_of_one_token_is_proven_and_read(model: LanguageModel) -> None:
     """`embedding` and `embedding_cache` take inputs alike then, and are two nets still."""
     made = compile_bundle(model, BundleOptions(length=1, cache=4, check="always"))
-    assert (made.checked, made.unchecked) == (7, {})
+    assert (made.checked, made.unchecked) == (9, {})
     generator = Generator(Bundle.of(made.model))
     assert list(generator.generate([5], 3)) == list(generator.generate([5], 3, one_by_one=True))

@@ -17,6 +17,7 @@ from bmcompiler.llm import families
 from bmcompiler.llm.checkpoint import Checkpoint
 from bmcompiler.llm.families import Family
 from bmcompiler.llm.float_model import FloatModel
+from bmcompiler.llm.heads import GREEDY, SAMPLE
 from bmcompiler.llm.model import open_model
 from bmcompiler.llm.nets import build_net, net_names
 from bmcompiler.llm.precision import Precision
@@ -156,7 +157,7 @@ def test_elements_that_are_not_supported(tmp_path: Path) -> None:
 
 def test_nets_and_lengths_that_cannot_be(tmp_path: Path) -> None:
     model = open_model(small(tmp_path))
-    assert net_names(model)[2:] == ["block_0", "block_1", "block_cache_0", "block_cache_1", "lm_head"]
+    assert net_names(model)[2:] == ["block_0", "block_1", "block_cache_0", "block_cache_1", "lm_head", GREEDY, SAMPLE]
     for name in ("block_2", "block", "head", "block_cache_"):
         with pytest.raises(UsageError, match=f"no net '{name}'"):
             build_net(model, name, length=8)
