@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import permutations, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -278,3 +278,19 @@ def test_a_kernel_has_as_many_commands_of_an_engine_as_there_are_ids(engine: Eng
     with pytest.raises(EncodingError, match=f"at most {CHIP.max_command_id - 1} commands"):
         recorder.add(command)
     assert ids == [CHIP.max_command_id - 2, CHIP.max_command_id - 1] and len(recorder.commands) == 2
+
+
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("order", list(permutations(range(4)))[::5])
+def test_registers_may_lie_side_by_side_but_not_in_each_other(order: tuple[int, ...], images: int) -> None:
+    """Each begins where the one before ends: one step of the alignment earlier it is in it."""
+    size, coefficients, table = images * 256, 64 * 256, 80 * 256
+    places = [size * number for number in order]
+    with recording() as recorder:
+        FUNCTIONS["tpu_bdc_fp32_exp"](*places, coefficients, table, (images, 1, 8, 8))
+    assert recorder.commands
+    for register, number in enumerate(order):
+        within = [place - 64 * (each == register) for each, place in enumerate(places)]
+        if number:
+            with recording(), pytest.raises(UsageError, match="overlap"):
+                FUNCTIONS["tpu_bdc_fp32_exp"](*within, coefficients, table, (images, 1, 8, 8))
