@@ -220,6 +220,12 @@ def _instance_normed(b: Builder, x: Value) -> Value:
     return with_constant("mul", 1)(b, b.mean_variance_norm(x, axes=(2, 3), epsilon=1e-5))
 
 
+def pooled(b: Builder, x: Value, kind: str, count: int = 2) -> Value:
+    """`count` x `count` windows that lie side by side."""
+    size = tuple(length // count for length in x.shape[2:])
+    return getattr(b, kind)(x, kernel=size, strides=size)
+
+
 def _group_normed(b: Builder, x: Value, groups: int) -> Value:
     n, c, h, w = x.shape
     rows = b.reshape(x, shape=(n, groups, c // groups * h * w))
@@ -399,6 +405,8 @@ GRAPHS: dict[str, Graph] = {
     "max of rows": Graph(reduced("max", 2), (1, 64, 80, 80), (2, 20, 6, 5)),
     "sum of columns": Graph(reduced("sum", 3), (1, 64, 80, 80), (2, 20, 6, 5)),
     "mean of tokens": Graph(reduced("mean", 1), _TOKENS, _FEW_TOKENS),
+    "means of 4 large windows": Graph(partial(pooled, kind="avg_pool"), (1, 256, 60, 60), (2, 70, 34, 40)),
+    "maxima of 4 large windows": Graph(partial(pooled, kind="max_pool"), (1, 256, 60, 60), (2, 70, 34, 40)),
     "cumulated columns": Graph(lambda b, x: b.cumulate(x, method="sum", axis=3), (1, 64, 80, 80), (1, 6, 5, 9)),
     "softmax of channels": Graph(lambda b, x: b.softmax(x, axis=1), (1, 21, 160, 160), (2, 21, 6, 5)),
     "softmax of columns": Graph(lambda b, x: b.softmax(x, axis=3), (1, 12, 384, 384), (1, 3, 20, 24)),

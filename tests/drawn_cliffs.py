@@ -27,6 +27,7 @@ from cliff_graphs import (
     padded,
     permuted,
     pixels_of,
+    pooled,
     resized,
     with_constant,
 )
@@ -157,9 +158,14 @@ def _resize(r: Random) -> Drawn:
     )
 
 
+def _pool(r: Random) -> Drawn:
+    kind = ("avg_pool", "max_pool")[r.pick(0, 1)]
+    return partial(pooled, kind=kind, count=r.between(1, 4)), r.shape((1, 8), (3, 256), (17, 80), (17, 80))
+
+
 KINDS: tuple[Callable[[Random], Drawn], ...] = (
     _heads, _windows_of, _border, _patches, _shuffle, _dilation, _deconvolution, _fully_connected, _pixels, _norm,
-    _softmax, _join, _broadcast, _steps, _pad, _transpose, _gather, _resize,
+    _softmax, _join, _broadcast, _steps, _pad, _transpose, _gather, _resize, _pool,
 )  # fmt: skip
 
 

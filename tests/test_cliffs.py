@@ -57,6 +57,8 @@ MENDED = (
     "softmax of 4 columns",
     "softmax of 3 columns, batch 16",
     "mean of 6 columns",
+    "means of 4 large windows",
+    "maxima of 4 large windows",
     "layer norm of 24 channels last",
     "two classes",
     "long rows, few columns",

@@ -65,9 +65,9 @@ class ShiftedAvgPoolKernel(IntAvgPool):
     def exact_sums(self, op: AvgPool) -> bool:
         return self.largest_sum(op) * abs(op.multiplier) + (1 << op.rshift >> 1) < 1 << 31
 
-    def work(self, op: AvgPool, box: Box) -> TileWork:
+    def near_work(self, op: AvgPool, box: Box) -> TileWork:
         """The weights of a tile are filled in where they are needed: less than what a load takes to begin."""
-        work, (c0, c1) = super().work(op, box), box[1]
+        work, (c0, c1) = super().near_work(op, box), box[1]
         weights = compact_bytes((1, c1 - c0, *op.kernel), 1)
         filled: Shape = (1, CHIP.lanes, 1, -(-weights // 4))
 
@@ -116,7 +116,10 @@ class WordAvgPoolKernel(IntAvgPool):
         n, *rest = super().grid(op)
         return (Axis(n.size, 1, n.most), *rest)
 
-    def work(self, op: AvgPool, box: Box) -> TileWork:
+    def sizes(self, op: AvgPool) -> tuple[int, int]:
+        return 4, 4
+
+    def near_work(self, op: AvgPool, box: Box) -> TileWork:
         slide, dims, steps = self.slide(op, box, box[1]), extents(box), scaled_steps(self.machine, op)
         source = _words_in(op, slide)
 
@@ -195,14 +198,7 @@ def stages(machine: LaneMachine, op: AvgPool) -> Stages | None:
 
 def _fewest_cycles(machine: LaneMachine, kernel: tuple[int, int], outputs: tuple[int, int], most: int) -> Stages:
     """Parts of all rows or all columns need no step along these where there is one window."""
-    down, across = (
-        [
-            size
-            for size in range(1, length + 1)
-            if length % size == 0 and (size <= MAX_STEP or (size, count) == (length, 1))
-        ]
-        for length, count in zip(kernel, outputs)
-    )
+    down, across = (_parts(length, count > 1) for length, count in zip(kernel, outputs))
     parts = [(a, b) for a in down for b in across if a * b <= most]
     if prod(kernel) <= most:
         parts.append(kernel)
@@ -213,6 +209,15 @@ def _fewest_cycles(machine: LaneMachine, kernel: tuple[int, int], outputs: tuple
         return _sum_cycles(machine, found, (1, 1, *outputs), steps, True)  # type: ignore[arg-type]
 
     return min((Stages(part, (kernel[0] // part[0], kernel[1] // part[1])) for part in parts), key=cycles)
+
+
+def _parts(length: int, several: bool) -> list[int]:
+    """Lengths of equal parts of a window; with several windows such that commands can step from each to the next."""
+    sizes = [size for size in range(1, length + 1) if length % size == 0]
+    if not several:
+        return [size for size in sizes if size <= MAX_STEP or size == length]
+    near = [size for size in sizes if size <= MAX_STEP]
+    return [size for size in near if length // size <= MAX_STEP] or near
 
 
 def _sum_cycles(machine: LaneMachine, found: Stages, dims: Shape, steps: tuple[int, int], signed: bool) -> int:
@@ -227,7 +232,13 @@ def _sum_cycles(machine: LaneMachine, found: Stages, dims: Shape, steps: tuple[i
 class PackedAvgPoolKernel(IntAvgPool):
     """Sums of four images at a time in 16 bits, added up in fp32 where windows are larger, and back to packed bytes."""
 
-    def work(self, op: AvgPool, box: Box) -> TileWork:
+    def steps(self, op: AvgPool) -> tuple[int, int]:
+        found = stages(self.machine, op)
+        if found is None or not found.two:
+            return op.strides
+        return max(found.part[0], found.rest[0]), max(found.part[1], found.rest[1])
+
+    def near_work(self, op: AvgPool, box: Box) -> TileWork:
         found = stages(self.machine, op)
         assert found is not None, "`AvgPoolKernel.form` found it"
         slide, dims = self.slide(op, box, box[1]), extents(box)
