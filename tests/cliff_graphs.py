@@ -220,6 +220,12 @@ def _instance_normed(b: Builder, x: Value) -> Value:
     return with_constant("mul", 1)(b, b.mean_variance_norm(x, axes=(2, 3), epsilon=1e-5))
 
 
+def few_by_square(b: Builder, x: Value) -> Value:
+    """Matrices of all but the last rows of `x` by square ones of its last rows: scores of a few tokens."""
+    columns, height = x.shape[3], x.shape[2]
+    return b.matmul(sliced(b, x, 2, 0, height - columns), sliced(b, x, 2, height - columns, height))
+
+
 def pooled(b: Builder, x: Value, kind: str, count: int = 2) -> Value:
     """`count` x `count` windows that lie side by side."""
     size = tuple(length // count for length in x.shape[2:])
@@ -422,6 +428,8 @@ GRAPHS: dict[str, Graph] = {
     "layer norm of 8 columns": Graph(_layer_normed, (64, 48, 8), (3, 44, 8)),
     "layer norm of 24 channels last": Graph(_layer_normed, (4, 14, 24, 24), (2, 5, 14, 24)),
     "layer norm of channels last": Graph(_layer_normed, (1, 56, 56, 96), (1, 6, 5, 24)),
+    "scores of 6 rows": Graph(few_by_square, (16, 4, 30, 24), (3, 2, 26, 21)),
+    "scores of a row": Graph(few_by_square, (8, 8, 65, 64), (1, 3, 65, 64)),
     "fully connected 25088": Graph(partial(_connected, outputs=4096), (1, 25088), (1, 300)),
     "fully connected 2048": Graph(partial(_connected, outputs=1000), (8, 2048), (3, 130)),
     "two classes": Graph(partial(_connected, outputs=2), (4, 12000), (3, 130)),

@@ -60,6 +60,8 @@ MENDED = (
     "means of 4 large windows",
     "maxima of 4 large windows",
     "layer norm of 24 channels last",
+    "scores of 6 rows",
+    "scores of a row",
     "two classes",
     "long rows, few columns",
 )

@@ -15,6 +15,7 @@ from bmcompiler.backends.bm1684.instructions.words import bytes_of
 from bmcompiler.backends.bm1684.machine import Bm1684Arithmetic, cycles_of
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.facts import Shape
+from bmcompiler.backends.lanes.kernels.base import is_constant
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import chunks_of
 from bmcompiler.backends.lanes.kernels.sums.product import product_of
 from bmcompiler.backends.lanes.kernels.sums.row_products import Factors, SingleProductKernel, Span
@@ -31,6 +32,9 @@ _MANY = 16
 _DEEP, _DEEPER = 384, 8192
 """From which depth few columns keep none waiting, and up to which not even a single row."""
 
+_APART = 128
+"""Cycles that a product of two computed matrices may take longer, for in sections each is loaded and stored apart."""
+
 
 class RowMatmulKernel(SingleProductKernel):
     """matmul of fp32 with rows in lanes."""
@@ -46,13 +50,16 @@ class RowMatmulKernel(SingleProductKernel):
         product, lanes = product_of(op), self.chip.lanes
         if op.transpose_left or op.transpose_right or not self.has_room(op):
             return False
+        by_rows = -(-product.rows // lanes) * -(-product.columns // PIXELS)
+        in_sections = product.rows * -(-product.columns // (lanes * PIXELS))
+        later = by_rows // _PAIR - in_sections  # a step of a convolution takes a pair
+        if not is_constant(op.right):
+            return later * product.depth <= _APART
         if product.rows < _MANY and (product.columns > _PAIR * PIXELS or product.depth < _DEEP):
             return False  # as a single row is not, so that batches can be split
         if product.rows == 1 and product.depth > _DEEPER:
             return False
-        by_rows = -(-product.rows // lanes) * -(-product.columns // PIXELS)
-        in_sections = product.rows * -(-product.columns // (lanes * PIXELS))
-        return by_rows <= _PAIR * in_sections  # a step of a convolution takes a pair
+        return by_rows <= _PAIR * in_sections
 
     def order_of_sums(self, op: Matmul) -> str:
         return "four accumulators"
@@ -66,17 +73,18 @@ class RowMatmulKernel(SingleProductKernel):
         return total
 
     def multiply(self, op: Matmul, build: Build, factors: Sequence[Factors], scratch: list[int]) -> None:
-        padded: set[Words] = set()
+        lefts = [left for _, left, _ in factors]
+        if lefts[0].shape[3] % _PAIR:
+            build.fill(self._pad(min(lefts), max(lefts)), 0)
         for target, left, right in factors:
-            if left.shape[3] % _PAIR and left not in padded:
-                build.fill(self._pad(left), 0)
-                padded.add(left)
             self._sums(op, build, target, left, right)
 
-    def _pad(self, left: Words) -> Words:
-        """What completes the last pair of each row; there is room, for rows are aligned."""
-        _, rows, _, depth = left.shape
-        return Words(left.address + 4 * depth, (1, rows, 1, 1), self.chip.aligned_strides(left.shape))
+    def _pad(self, first: Words, last: Words) -> Words:
+        """What completes the last pair of each row of these images; there is room, for rows are aligned."""
+        _, rows, _, depth = first.shape
+        strides = self.chip.aligned_strides(first.shape)
+        count = (last.address - first.address) // (4 * strides[0]) + 1
+        return Words(first.address + 4 * depth, (count, rows, 1, 1), strides)
 
     def _sums(self, op: Matmul, build: Build, target: Words, left: Words, right: Words) -> None:
         """Commands of one product, one for each chunk of the depth."""
@@ -109,5 +117,8 @@ class RowMatmulKernel(SingleProductKernel):
         each = sum(cycles_of(self.machine).added_convolution(result, k1 - k0) for k0, k1 in added)
         if op.bias is None:
             each += self.machine.cycles.convolution(result, 1, first[1] - first[0])
-        pads = len({left for left, _ in pairs}) * (depth % _PAIR)
-        return len(pairs) * each + pads * self.machine.cycles.pass_cycles((1, result[1], 1, 1))
+        if depth % _PAIR == 0:
+            return len(pairs) * each
+        lefts = [left for left, _ in pairs]
+        padded = max(lefts) - min(lefts) + 1, result[1], 1, 1
+        return len(pairs) * each + self.machine.cycles.pass_cycles(padded)
