@@ -76,6 +76,8 @@ UNSEEN = {
     "any_ctx_t": "bmctx_t",
     "any_dev_t": "bmdev_t",
     "any_int_t": "int",
+    "any_u32_t": "u32",
+    "any_mem_t": "bmmem_device_t",
     "any_shape_t": "bmshape_t *",
 }
 """Types of arguments that no function looks at, and C's names of them."""
@@ -88,7 +90,9 @@ RUNTIME = Api(
         "u32": unsigned("u32", 32),
         "u64": unsigned("u64", 64),
         "size_t": unsigned("size_t", 64),
+        "bmfmt_t": signed("bmfmt_t", 32),
         "uint8_t *": buffer("uint8_t *"),
+        "const uint8_t *": buffer("const uint8_t *"),
         "const char *": path(),
         "shape_t": integers("shape_t", signed("int", 32)),
         **{one: anything(c_type) for one, c_type in UNSEEN.items()},
@@ -123,7 +127,7 @@ class BmShape:
 class BmDevInfo:
     """Facts of a device; sizes in bytes, `lmem_size` per lane."""
 
-    chip: int = CHIP.version
+    version: int = CHIP.version
     npu_num: int = CHIP.lanes
     eu_num: int = CHIP.execution_units
     lmem_size: int = CHIP.lmem_size
@@ -132,7 +136,7 @@ class BmDevInfo:
     gmem_size: int = GMEM_SIZE
 
 
-_FAILURES: dict[str, object] = {"bm_devinfo_t": BmDevInfo(*(0,) * 7), "size_t": 0, "u64": 0, "float": 0.0}
+_FAILURES: dict[str, object] = {"bm_devinfo_t": BmDevInfo(*(0,) * 7), "size_t": 0, "u64": 0, "int": 0, "float": 0.0}
 
 
 class BmRuntimeError(BMError):

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bmcompiler import bmodel
+from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.bmodel import BModel, TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
@@ -77,6 +78,21 @@ class BmNetInputInfo:
     fmt_array: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class BmNetModelInfo:
+    """A network, with inputs and outputs of each of its programs."""
+
+    net_name: str
+    chip: int
+    input_info_array: tuple[BmNetInputInfo, ...]
+    output_info_array: tuple[BmNetOutputInfo, ...]
+
+    @property
+    def command_num(self) -> int:
+        """How many programs there are."""
+        return len(self.input_info_array)
+
+
 @RUNTIME.handle("bmnet_t")
 class BmNet:
     """A network on a context. One program (input shape) is selected at a time, at first the first one.
@@ -94,11 +110,12 @@ class BmNet:
         weights: Sequence[ReadBuffer],
         allocate: bool,
         sizes: Sequence[Size] = (),
+        name: str = "",
     ) -> None:
         self._memories = ctx.chip()
         if not commands:
             raise BmRuntimeError(BmErr.DATA, "the model has no program")
-        self.ctx, self.commands = ctx, tuple(commands)
+        self.ctx, self.commands, self.name = ctx, tuple(commands), name
         self._sizes = tuple(sizes)
         self._fit = Fit(0, tuple(one.shape for one in self.commands[0].inputs), {}, {})
         self.closed = False
@@ -248,32 +265,26 @@ class BmNet:
             target[done : done + wanted.size] = part
             done += wanted.size
 
+    def load_commands(self, cmdbuf: bytes) -> None:
+        """Other commands for the selected program."""
+        found = replace(self.command, cmdbuf=cmdbuf)
+        self.commands = (*self.commands[: self.selected], found, *self.commands[self.selected + 1 :])
+        self._plans.pop(self.selected, None)
+
+    def model_info(self) -> BmNetModelInfo:
+        """Inputs and outputs of all programs, of the programs' own shapes."""
+        self.check()
+        ins = tuple(_input_info(one.inputs) for one in self.commands)
+        outs = tuple(_output_info(one.outputs) for one in self.commands)
+        return BmNetModelInfo(self.name, CHIP.version, ins, outs)
+
     def output_info(self) -> BmNetOutputInfo:
         """What the output buffer holds."""
-        outputs = self.outputs()
-        sizes = tuple(info.size for info in outputs)
-        return BmNetOutputInfo(
-            output_size=sum(sizes),
-            output_num=len(outputs),
-            name_array=tuple(info.name for info in outputs),
-            shape_array=tuple(info.shape for info in outputs),
-            threshold_array=tuple(info.threshold for info in outputs),
-            size_array=sizes,
-            fmt_array=tuple(info.fmt for info in outputs),
-        )
+        return _output_info(self.outputs())
 
     def input_info(self) -> BmNetInputInfo:
         """What the input buffer holds."""
-        inputs = self.inputs()
-        sizes = tuple(info.size for info in inputs)
-        return BmNetInputInfo(
-            input_size=sum(sizes),
-            input_num=len(inputs),
-            shape_array=tuple(info.shape for info in inputs),
-            threshold_array=tuple(info.threshold for info in inputs),
-            size_array=sizes,
-            fmt_array=tuple(info.fmt for info in inputs),
-        )
+        return _input_info(self.inputs())
 
     def run(self) -> None:
         """Execute the selected program on what is in device memory."""
@@ -298,6 +309,31 @@ class BmNet:
                 self.ctx.free(mem)
 
 
+def _output_info(outputs: Sequence[TensorInfo]) -> BmNetOutputInfo:
+    sizes = tuple(info.size for info in outputs)
+    return BmNetOutputInfo(
+        output_size=sum(sizes),
+        output_num=len(outputs),
+        name_array=tuple(info.name for info in outputs),
+        shape_array=tuple(info.shape for info in outputs),
+        threshold_array=tuple(info.threshold for info in outputs),
+        size_array=sizes,
+        fmt_array=tuple(info.fmt for info in outputs),
+    )
+
+
+def _input_info(inputs: Sequence[TensorInfo]) -> BmNetInputInfo:
+    sizes = tuple(info.size for info in inputs)
+    return BmNetInputInfo(
+        input_size=sum(sizes),
+        input_num=len(inputs),
+        shape_array=tuple(info.shape for info in inputs),
+        threshold_array=tuple(info.threshold for info in inputs),
+        size_array=sizes,
+        fmt_array=tuple(info.fmt for info in inputs),
+    )
+
+
 def net_of_file(ctx: BmContext, path: StrPath) -> BmNet:
     """Register a model file. Raises FileFormatError, UnsupportedError (another chip), OSError."""
     try:
@@ -310,7 +346,9 @@ def net_of_model(ctx: BmContext, model: BModel) -> BmNet:
     """Register a model. Raises UnsupportedError for one of another chip."""
     if not isinstance(model, Bm1880Model):
         raise UnsupportedError(f"the file is a model for {model.target}, this device is a bm1880")
-    return BmNet(ctx, model.commands, model.weights, allocate=True, sizes=decoded(model.stages()[0].sizes))
+    return BmNet(
+        ctx, model.commands, model.weights, allocate=True, sizes=decoded(model.stages()[0].sizes), name=model.net_name
+    )
 
 
 def net_of_info(ctx: BmContext, info: BmNetInfo, allocate: bool) -> BmNet:

@@ -2,14 +2,16 @@
    that are not supported, whatever they are given, do not look at their arguments: `any_dev_t` is a `bmdev_t` and so
    on. */
 
-typedef struct { u32 chip, npu_num, eu_num, lmem_size, lmem_banks, lmem_bank_size; u64 gmem_size; } bm_devinfo_t;
-typedef struct { int fmt; int dim_size; int dim[4]; } bmshape_t;
+typedef struct { u32 version, npu_num, eu_num, lmem_size, lmem_banks, lmem_bank_size; } bm_devinfo_t;
+typedef struct { bmfmt_t fmt; int dim_size; int dim[4]; } bmshape_t;
 typedef struct { u32 batch_size; uint8_t *weight; size_t weight_size; uint8_t *cmdbuf; size_t cmdbuf_size; size_t
     neuron_size; size_t input_size; u64 output_offset; size_t output_size; } bmnet_info_t;
-typedef struct { size_t output_size; int output_num; const char **name_array; shape_t *shape_array; float
-    *threshold_array; size_t *size_array; int *fmt_array; } bmnet_output_info_t;
+typedef struct { size_t output_size; size_t output_num; char **name_array; shape_t *shape_array; float
+    *threshold_array; size_t *size_array; u32 *fmt_array; } bmnet_output_info_t;
 typedef struct { size_t input_size; size_t input_num; shape_t *shape_array; float *threshold_array; size_t
     *size_array; u32 *fmt_array; } bmnet_input_info_t;
+typedef struct { char *net_name; u32 chip; u32 command_num; bmnet_input_info_t *input_info_array; bmnet_output_info_t
+    *output_info_array; } bmnet_model_info_t;
 
 bmerr_t bm_init(int index, out bmctx_t *ctx);
 void bm_exit(bmctx_t ctx);
@@ -19,6 +21,9 @@ void bm_device_close(bmdev_t dev);
 bmerr_t bm_device_query(any_dev_t dev, any_int_t id, void *buf);
 bmerr_t bm_device_config(any_dev_t dev, any_int_t id, void *buf);
 bm_devinfo_t bm_device_get_info(bmdev_t dev);
+u64 bm_device_get_gmem_size(bmdev_t dev);
+int bm_device_get_chip_ver(bmdev_t dev);
+const char *bm_library_type(void);
 bmerr_t bm_context_create(out bmctx_t *ctx);
 void bm_context_destroy(bmctx_t ctx);
 bmerr_t bm_bind_device(bmctx_t ctx, bmdev_t dev);
@@ -27,6 +32,7 @@ bmdev_t bm_get_device(bmctx_t ctx);
 
 bmerr_t bmruntime_bmkernel_create(bmctx_t ctx, out bmkernel_handle_t **p_bk_ctx);
 bmerr_t bmruntime_bmkernel_submit(bmctx_t ctx);
+bmerr_t bmruntime_bmkernel_submit_pio(bmctx_t ctx);
 void bmruntime_bmkernel_destroy(bmctx_t ctx);
 
 bmmem_device_t bmmem_device_alloc_raw(bmctx_t ctx, size_t size);
@@ -38,8 +44,11 @@ bmmem_host_t bmmem_host_alloc(any_ctx_t ctx, any_shape_t shape);
 void bmmem_host_free(any_ctx_t ctx, bmmem_host_t mem);
 size_t bmmem_device_size(bmctx_t ctx, bmmem_device_t mem);
 u64 bmmem_device_addr(bmctx_t ctx, bmmem_device_t mem);
+uint8_t *bmmem_device_v_addr(bmctx_t ctx, bmmem_device_t mem);
 void *bmmem_host_v_addr(any_ctx_t ctx, bmmem_host_t mem);
 u64 bmmem_host_p_addr(any_ctx_t ctx, bmmem_host_t mem);
+bmerr_t bm_memcpy_h2d(any_ctx_t ctx, any_mem_t dst, bmmem_host_t src, any_u32_t src_host_offset);
+bmerr_t bm_memcpy_d2h(any_ctx_t ctx, bmmem_host_t dst, any_mem_t src, any_u32_t dst_host_offset);
 bmerr_t bm_memcpy_s2d(bmctx_t ctx, bmmem_device_t dst, uint8_t *src);
 bmerr_t bm_memcpy_d2s(bmctx_t ctx, uint8_t *dst, bmmem_device_t src);
 
@@ -72,6 +81,9 @@ bmerr_t bm_run_cmdbuf_pio(bmctx_t ctx, uint8_t *cmdbuf, size_t sz);
 bmerr_t bmnet_register_bmodel_data(bmctx_t ctx, uint8_t *bmodel_data, size_t size, out bmnet_t *net);
 bmerr_t bmnet_set_input_shape2(bmnet_t net, shape_t shape[], int num);
 bmnet_input_info_t *bmnet_get_input_info(bmnet_t net);
+bmnet_model_info_t *bmnet_get_model_info(bmnet_t net);
+bmerr_t bmnet_load_part_input(bmnet_t net, uint8_t *input, size_t size);
+bmerr_t bmnet_load_cmdbuf(bmnet_t net, const uint8_t *cmdbuf, int cmdbuf_size);
 float bmnet_get_input_threshold(bmnet_t net);
 float bmmet_get_input_threshold(bmnet_t net);
 bmerr_t bmnet_inference_once(bmctx_t ctx, uint8_t *input, uint8_t *output, u32 batch_size, uint8_t *weight, size_t

@@ -57,12 +57,14 @@ from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 __all__ = [
     "BmContext", "BmDevInfo", "BmDevice", "BmErr", "BmFmt", "BmMem", "BmNet", "BmNetInfo", "BmNetOutputInfo",
     "BmShape", "bm_bind_device", "bm_context_create", "bm_context_destroy", "bm_device_close", "bm_device_config",
-    "bm_device_get_info", "bm_device_open", "bm_device_query", "bm_enum_devices", "bm_exit", "bm_get_device",
-    "bm_init", "bm_unbind_device", "bmnet_cleanup", "bmnet_get_output_info", "bmnet_import_neuron_devmem",
-    "bmnet_import_weight_devmem", "bmnet_inference", "bmnet_input_devmem", "bmnet_load_input", "bmnet_load_neuron",
-    "bmnet_neuron_devmem", "bmnet_output_devmem", "bmnet_register", "bmnet_register_bmodel",
-    "bmnet_register_noalloc", "bmnet_run", "bmnet_set_input_shape", "bmnet_store_neuron", "bmnet_store_output",
-    "bmnet_weight_devmem", "bmruntime_bmkernel_create", "bmruntime_bmkernel_destroy", "bmruntime_bmkernel_submit",
+    "bm_device_get_chip_ver", "bm_device_get_gmem_size", "bm_device_get_info", "bm_device_open", "bm_device_query",
+    "bm_enum_devices", "bm_exit", "bm_get_device", "bm_init", "bm_library_type", "bm_unbind_device",
+    "bmnet_cleanup", "bmnet_get_output_info", "bmnet_import_neuron_devmem", "bmnet_import_weight_devmem",
+    "bmnet_inference", "bmnet_input_devmem", "bmnet_load_input", "bmnet_load_neuron", "bmnet_neuron_devmem",
+    "bmnet_output_devmem", "bmnet_register", "bmnet_register_bmodel", "bmnet_register_noalloc", "bmnet_run",
+    "bmnet_set_input_shape", "bmnet_store_neuron", "bmnet_store_output", "bmnet_weight_devmem",
+    "bmruntime_bmkernel_create", "bmruntime_bmkernel_destroy", "bmruntime_bmkernel_submit",
+    "bmruntime_bmkernel_submit_pio",
 ]  # fmt: skip
 __all__ += bmruntime_memory.__all__
 __all__ += bmruntime_commands.__all__
@@ -128,6 +130,23 @@ def bm_device_get_info(dev: BmDevice) -> BmDevInfo:
     return dev.info
 
 
+@RUNTIME.checked
+def bm_device_get_gmem_size(dev: BmDevice) -> int:
+    """Bytes of the global memory of a device."""
+    return dev.info.gmem_size
+
+
+@RUNTIME.checked
+def bm_device_get_chip_ver(dev: BmDevice) -> int:
+    """The number of the chip, 1880."""
+    return dev.info.version
+
+
+def bm_library_type() -> str:
+    """What runs the commands; text of the library, for people to read."""
+    return "bmcompiler simulator"
+
+
 @with_code
 def bm_context_create() -> BmContext:
     """A context without a device."""
@@ -183,11 +202,21 @@ def _kernel(ctx: BmContext) -> Bmk1880Context:
 @coded
 def bmruntime_bmkernel_submit(ctx: BmContext) -> None:
     """Execute the calls made on this thread's kernel context since the last submit. Addresses are those of bmmem_*."""
+    _submit(ctx)
+
+
+def _submit(ctx: BmContext) -> None:
     kernel, chip = _kernel(ctx), ctx.chip()
     cmdbuf = bmk1880_acquire_cmdbuf(kernel)
     bmk1880_reset(kernel)
     with ctx.lock:
         compile_plan(cmdbuf, chip).run()
+
+
+@coded
+def bmruntime_bmkernel_submit_pio(ctx: BmContext) -> None:
+    """As `bmruntime_bmkernel_submit`: how commands reach the chip makes no difference here."""
+    _submit(ctx)
 
 
 @or_none

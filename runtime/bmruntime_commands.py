@@ -20,6 +20,7 @@ from bmcompiler.runtime.bmnet import (
     BmNet,
     BmNetInfo,
     BmNetInputInfo,
+    BmNetModelInfo,
     ReadBuffer,
     WriteBuffer,
     net_of_info,
@@ -30,9 +31,24 @@ from bmcompiler.runtime.bmnet import (
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 
 __all__ = [
-    "BmNetInputInfo", "bm_load_cmdbuf", "bm_memcpy_d2s_ex", "bm_memcpy_s2d_ex", "bm_run_cmdbuf", "bm_run_cmdbuf_pio",
-    "bm_send_cmdbuf", "bm_wait_cmdbuf_done", "bmmet_get_input_threshold", "bmnet_get_input_info",
-    "bmnet_get_input_threshold", "bmnet_inference_once", "bmnet_register_bmodel_data", "bmnet_set_input_shape2",
+    "BmNetInputInfo",
+    "BmNetModelInfo",
+    "bm_load_cmdbuf",
+    "bm_memcpy_d2s_ex",
+    "bm_memcpy_s2d_ex",
+    "bm_run_cmdbuf",
+    "bm_run_cmdbuf_pio",
+    "bm_send_cmdbuf",
+    "bm_wait_cmdbuf_done",
+    "bmmet_get_input_threshold",
+    "bmnet_get_input_info",
+    "bmnet_get_input_threshold",
+    "bmnet_get_model_info",
+    "bmnet_inference_once",
+    "bmnet_load_cmdbuf",
+    "bmnet_load_part_input",
+    "bmnet_register_bmodel_data",
+    "bmnet_set_input_shape2",
 ]  # fmt: skip
 
 _NUMBERS = 1 << 16
@@ -116,6 +132,24 @@ def bmnet_set_input_shape2(net: BmNet, shape: Sequence[Sequence[int]], num: int)
 def bmnet_get_input_info(net: BmNet) -> BmNetInputInfo:
     """Inputs of the selected program."""
     return net.input_info()
+
+
+@or_none
+def bmnet_get_model_info(net: BmNet) -> BmNetModelInfo:
+    """Name and chip of a network, and inputs and outputs of all of its programs."""
+    return net.model_info()
+
+
+@coded
+def bmnet_load_part_input(net: BmNet, input: ReadBuffer, size: int) -> None:
+    """Copy the first `size` bytes of the inputs to the device; the others stay as they are there."""
+    net.input_memory().cut(0, size).data[:] = readable(input, size)
+
+
+@coded
+def bmnet_load_cmdbuf(net: BmNet, cmdbuf: ReadBuffer, cmdbuf_size: int) -> None:
+    """Give the selected program other commands of `cmdbuf_size` bytes; addresses are relocated when they run."""
+    net.load_commands(readable(cmdbuf, cmdbuf_size).tobytes())
 
 
 @RUNTIME.checked

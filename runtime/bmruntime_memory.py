@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmShape, coded, or_none
+from bmcompiler.numeric.arrays import Bytes
+from bmcompiler.runtime.bmdevice import (
+    RUNTIME,
+    BmContext,
+    BmErr,
+    BmMem,
+    BmRuntimeError,
+    BmShape,
+    coded,
+    guarded,
+    or_none,
+)
 from bmcompiler.runtime.bmnet import ReadBuffer, WriteBuffer, readable, writable
 
 __all__ = [
-    "bm_memcpy_d2s", "bm_memcpy_s2d", "bmmem_device_addr", "bmmem_device_alloc", "bmmem_device_alloc_raw",
-    "bmmem_device_free", "bmmem_device_prealloc", "bmmem_device_prealloc_raw", "bmmem_device_size",
-    "bmmem_host_alloc", "bmmem_host_free", "bmmem_host_p_addr", "bmmem_host_v_addr",
+    "bm_memcpy_d2h", "bm_memcpy_d2s", "bm_memcpy_h2d", "bm_memcpy_s2d", "bmmem_device_addr", "bmmem_device_alloc",
+    "bmmem_device_alloc_raw", "bmmem_device_free", "bmmem_device_prealloc", "bmmem_device_prealloc_raw",
+    "bmmem_device_size", "bmmem_device_v_addr", "bmmem_host_alloc", "bmmem_host_free", "bmmem_host_p_addr",
+    "bmmem_host_v_addr",
 ]  # fmt: skip
 
 
@@ -66,6 +78,12 @@ def bmmem_device_addr(ctx: BmContext, mem: BmMem) -> int:
     return mem.address
 
 
+@or_none
+def bmmem_device_v_addr(ctx: BmContext, mem: BmMem) -> Bytes:
+    """The bytes of a memory object, to be read and written where they lie, until it is freed."""
+    return _usable(ctx, mem).data
+
+
 @RUNTIME.checked
 def bmmem_host_v_addr(ctx: BmContext, mem: object) -> BmErr:
     """Always NOT_SUPPORTED, as in the vendor's library."""
@@ -76,6 +94,25 @@ def bmmem_host_v_addr(ctx: BmContext, mem: object) -> BmErr:
 def bmmem_host_p_addr(ctx: BmContext, mem: object) -> BmErr:
     """Always NOT_SUPPORTED, as in the vendor's library."""
     return BmErr.NOT_SUPPORTED
+
+
+@RUNTIME.checked
+def bm_memcpy_h2d(ctx: BmContext, dst: BmMem, src: object, src_host_offset: int = 0) -> BmErr:
+    """Always NOT_SUPPORTED: there is no memory of the host to be had."""
+    return _no_host_memory()
+
+
+@RUNTIME.checked
+def bm_memcpy_d2h(ctx: BmContext, dst: object, src: BmMem, dst_host_offset: int = 0) -> BmErr:
+    """Always NOT_SUPPORTED: there is no memory of the host to be had."""
+    return _no_host_memory()
+
+
+def _no_host_memory() -> BmErr:
+    def refuse() -> None:
+        raise BmRuntimeError(BmErr.NOT_SUPPORTED, "memory of the host is not supported, as in the vendor's library")
+
+    return guarded(refuse)[0]
 
 
 def _usable(ctx: BmContext, mem: BmMem) -> BmMem:

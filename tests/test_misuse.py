@@ -25,7 +25,7 @@ from bmcompiler.runtime.bmdevice import RUNTIME, UNSEEN
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
 Values = dict[str, Any]
-UNCHECKED = (*UNSEEN, "pointer_t", "CHIP_VER")
+UNCHECKED = (*UNSEEN, "pointer_t", "const_pointer_t", "CHIP_VER")
 """Types that the functions themselves look at, or nobody."""
 BYTES = 64
 
@@ -60,6 +60,7 @@ def kernel_values() -> Values:
     space = bk.global_tensor(0, SHAPE)
     return {
         "ctx_t": ctx,
+        "reader_t": ctx,
         "tensor_lmem *": t,
         "op_t": first,
         "shape_t": SHAPE,
@@ -74,7 +75,7 @@ def kernel_values() -> Values:
 
 def ended_kernel_handles(c_type: str) -> list[Any]:
     gone, kept = bk.bmk1880_register(), bk.bmk1880_register()
-    if c_type == "ctx_t":
+    if c_type in ("ctx_t", "reader_t"):
         bk.bmk1880_cleanup(gone)
         return [gone]
     if c_type == "op_t":
@@ -90,7 +91,7 @@ def ended_kernel_handles(c_type: str) -> list[Any]:
 
 # BM Runtime.
 
-NO_FAILURE = {"size_t": 0, "float": 0.0, "u64": 0, "bm_devinfo_t": rt.BmDevInfo(*(0,) * 7)}
+NO_FAILURE = {"size_t": 0, "int": 0, "float": 0.0, "u64": 0, "bm_devinfo_t": rt.BmDevInfo(*(0,) * 7)}
 
 
 def runtime_values() -> Values:
@@ -106,6 +107,7 @@ def runtime_values() -> Values:
         "bmshape_t *": shape,
         "bmnet_info_t *": info,
         "uint8_t *": bytearray(2 * BYTES),
+        "const uint8_t *": bytes(BYTES),
         "shape_t": (1, BYTES, 1, 1),
         "const char *": "absent.bmodel",
     }
@@ -159,6 +161,7 @@ def driver_values() -> Values:
         "const uint16_t *": np.zeros(256, np.uint16),
         "const void *": np.zeros(256, np.uint16),
         "pointer_t": [0],
+        "const_pointer_t": [0],
         "const char *": "text",
     }
 
@@ -171,7 +174,14 @@ def ended_driver_handles(c_type: str) -> list[Any]:
     return [one[c_type]]
 
 
-CODES = {"errno_t": (22, -1), "status_t": (-1,), "counter_t": (0,), "size_t": (0,), "exec_id_t": (-22,)}
+CODES = {
+    "errno_t": (22, -1),
+    "status_t": (-1,),
+    "counter_t": (0,),
+    "size_t": (0,),
+    "exec_id_t": (-22,),
+    "exec_time_t": (-1,),
+}
 
 
 def reported(prototype: Prototype, call: Callable[[], Any], log: pytest.LogCaptureFixture) -> str:

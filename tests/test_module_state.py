@@ -13,7 +13,6 @@ CHANGES = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popi
 REVIEWED = {
     "bmcompiler/bmodel/container.py: _registered": "kinds of model files, as plugins are found",
     "bmcompiler/capi/entries.py: _heads": "declarations, at import",
-    "bmcompiler/capi/library.py: _LAYOUTS": "declarations, at import",
     "bmcompiler/capi/serve.py: _libraries": "libraries that a C program opened",
     "bmcompiler/capi/serve.py: _numbers": "libraries that a C program opened",
     "bmcompiler/capi/serve.py: _said": "what a call of a C program failed with, of its thread",

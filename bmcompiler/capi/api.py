@@ -8,14 +8,16 @@
     @API.checked
     def bmk1880_tl_free(ctx, tlp): ...
 
-The text is C but for two words before a parameter or field: `out` is a result (in Python a return value), `maybe` may
-be NULL. `u32 h/row` is a field with two names. Methods are declared as in C++: `void TensorShape::add_dim(int value);`.
+The text is C but for three words before a parameter or field: `out` is a result (in Python a return value), `maybe` may
+be NULL, `manual` is a field of the manual that the headers, and so C, do not have. `u32 h/row` is a field with two
+names. Methods are declared as in C++: `void TensorShape::add_dim(int value);`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
@@ -30,12 +32,12 @@ E = TypeVar("E", bound=type[Endable])
 
 _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.S)
 _FUNCTION = re.compile(r"([\w \*]+?[ \*])(\w+(?:::\w+)?)\(([^()]*)\);")
-_VARIABLE = re.compile(r"(?:(out|maybe) )?(.*?)(\w+)(?:/(\w+))?(\[\w*\])?$")
+_VARIABLE = re.compile(r"(?:(out|maybe|manual) )?(.*?)(\w+)(?:/(\w+))?(\[\w*\])?$")
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A parameter or field: its C type, whether it is a result, whether it may be NULL, its second name."""
+    """A parameter or field: its C type, whether it is a result, may be NULL, is of the manual only, its second name."""
 
     name: str
     c_type: str
@@ -43,6 +45,7 @@ class Variable:
     maybe: bool = False
     alias: str = ""
     array: str = ""
+    manual: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,12 @@ class Api:
         self._kinds, self._on_fault = dict(kinds), on_fault
         self.classes: dict[str, type[Any]] = {}
         """The Python classes of structures, by the structures' names."""
+
+    def without(self, name: str, *fields: str) -> Api:
+        """A table like this one, of which one structure lacks fields; functions and classes are the same objects."""
+        found = copy(self)
+        found.structs = self.structs | {name: tuple(one for one in self.structs[name] if one.name not in fields)}
+        return found
 
     def struct(self, cls: C) -> C:
         """A class decorator: the class is the structure of its name (or `c_name`); properties are not checked."""
@@ -156,7 +165,9 @@ def _variables(text: str, separator: str) -> list[Variable]:
             match = None if piece == "void" else _VARIABLE.fullmatch(piece.strip())
             if match is not None:
                 word, c_type, name, alias, array = match.groups()
-                one = Variable(name, _spelled(c_type), word == "out", word == "maybe", alias or "", array or "")
+                one = Variable(
+                    name, _spelled(c_type), word == "out", word == "maybe", alias or "", array or "", word == "manual"
+                )
                 found.append(replace(found[-1], name=name) if number else one)
     return found
 

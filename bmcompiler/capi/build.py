@@ -11,20 +11,26 @@ from pathlib import Path
 
 from bmcompiler.capi.library import CLibrary
 from bmcompiler.capi.source import STARTER, header, source, starter
-from bmcompiler.errors import UnsupportedError
+from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import make_folder
 from bmcompiler.plugins.registry import lookup
 
 LIBRARIES = ("bmkernel", "bmruntime", "dmpdv", "bmlib", "bmrt", "tpukernel")
+USUAL, *_OTHERS = SDKS = ("1.1.4", "1.0.3")
+"""Versions of the vendor's SDK whose layouts can be had; the first is built unless another is asked for."""
+_DIFFERING = ("bmruntime",)
+"""Libraries whose structures are not the same in all versions."""
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-std=gnu99")
 
 
-def build(folder: Path, compiler: str | None = None) -> list[Path]:
+def build(folder: Path, compiler: str | None = None, sdk: str = USUAL) -> list[Path]:
     """Write `include/`, `lib/` and `lib/pkgconfig/` into a folder; gives the libraries. Flags come from $CFLAGS, too.
 
-    Raises UsageError when there is a file in place of the folder, UnsupportedError without a C compiler or a shared
-    libpython, or when the compiler refuses.
+    Raises UsageError when there is a file in place of the folder or for an SDK of another version, UnsupportedError
+    without a C compiler or a shared libpython, or when the compiler refuses.
     """
+    if sdk not in SDKS:
+        raise UsageError(f"the layouts of SDK {sdk} are not known", remedy=f"use one of {', '.join(SDKS)}")
     tool = shutil.which(compiler or os.environ.get("CC", "cc"))
     if tool is None:
         raise UnsupportedError("there is no C compiler", remedy="install gcc or clang, or set CC")
@@ -43,14 +49,23 @@ def build(folder: Path, compiler: str | None = None) -> list[Path]:
     link = [f"-L{libdir}", f"-Wl,-rpath,{libdir}", f"-lpython{sysconfig.get_config_var('LDVERSION')}", "-lpthread"]
     made = [_compile(tool, folder, STARTER, starter_source, python, link)]
     for name in LIBRARIES:
-        library: CLibrary = lookup("bmcompiler.c_libraries", name, "C library")
+        library = library_for(name, sdk)
         first, *others = library.titles
         (include / first).write_text(header(library))
         for other in others:
-            (include / other).write_text(f'#include "{first}"\n')
+            (include / other).parent.mkdir(parents=True, exist_ok=True)
+            up = "../" * other.count("/")
+            (include / other).write_text(f'#include "{up}{first}"\n')
         _describe(folder, library)
         made.append(_compile(tool, folder, name, source(library), [], [f"-l{STARTER}"]))
     return made
+
+
+def library_for(name: str, sdk: str = USUAL) -> CLibrary:
+    """A library with the layouts of a version of the SDK."""
+    title = f"{name}-{sdk}" if name in _DIFFERING and sdk in _OTHERS else name
+    found: CLibrary = lookup("bmcompiler.c_libraries", title, "C library")
+    return found
 
 
 def _compile(tool: str, folder: Path, name: str, text: str, flags: list[str], link: list[str]) -> Path:

@@ -9,7 +9,7 @@ from itertools import count
 from threading import Lock
 from typing import Any
 
-from bmcompiler.capi.api import Api, Prototype
+from bmcompiler.capi.api import Api, Prototype, Variable
 
 Read = Callable[[int], Any]
 """From the 64 bits of an argument (a number, a pointer, the address of a structure) to a Python value."""
@@ -49,6 +49,7 @@ class CLibrary:
         numbers: ctypes of types of the library that hold one number, beyond `INTEGERS`.
         by_value: types that are passed by value and are no numbers, beside the structures of the table.
         spelled: C's name of the types that the table has names of its own for.
+        returns: C's name of types where they are results, if it is another.
         failures: C expression for what a function returns on failure, by result type; 0 where none is given.
         needs: libraries that a program links with as well.
         functions: the Python functions.
@@ -80,6 +81,15 @@ class CLibrary:
     """Functions whose only parameter is a format, with what C's printf takes behind it."""
     skipped: frozenset[str] = frozenset()
     """Declarations of the table that C does not have."""
+    returns: Mapping[str, str] = field(default_factory=dict)
+    sdk: str = ""
+    """The vendor's version whose layouts it has, where that is not the usual one."""
+    _layouts: dict[str, type[ctypes.Structure]] = field(default_factory=dict, init=False)
+
+    @property
+    def registered(self) -> str:
+        """The name by which it is found among the C libraries."""
+        return f"{self.name}-{self.sdk}" if self.sdk else self.name
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -95,16 +105,24 @@ class CLibrary:
         """A type as the header has it."""
         return self.spelled.get(name, name)
 
+    def result_type(self, name: str) -> str:
+        """The type of a function's result as the header has it."""
+        return self.returns.get(name) or self.c_type(name)
+
+    def fields(self, name: str) -> tuple[Variable, ...]:
+        """The fields that a structure has in C."""
+        return tuple(one for one in self.api.structs[name] if not one.manual)
+
     def number(self, c_type: str) -> Any:
         """The ctypes of a type that holds one number, or None."""
         return self.numbers.get(c_type) or INTEGERS.get(self.c_type(c_type))
 
     def layout(self, name: str) -> type[ctypes.Structure]:
         """The ctypes structure of a structure of the table."""
-        if name not in _LAYOUTS:
-            fields = [(one.name, self._field(one.c_type, one.array)) for one in self.api.structs[name]]
-            _LAYOUTS[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
-        return _LAYOUTS[name]
+        if name not in self._layouts:
+            fields = [(one.name, self._field(one.c_type, one.array)) for one in self.fields(name)]
+            self._layouts[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
+        return self._layouts[name]
 
     def _field(self, c_type: str, array: str) -> Any:
         known = self.number(c_type)
@@ -128,7 +146,7 @@ class CLibrary:
         """The Python object of a structure in C memory; `b` of a constant is unsigned where `b_is_signed` is false."""
         raw = self.layout(name).from_address(address)
         values: dict[str, Any] = {}
-        for one in self.api.structs[name]:
+        for one in self.fields(name):
             if one.c_type in self.api.structs:
                 values[one.name] = self.structure(one.c_type, address + getattr(type(raw), one.name).offset)
             else:
@@ -167,14 +185,11 @@ class CLibrary:
     def store(self, name: str, address: int, value: Any) -> None:
         """Fill a structure in C memory from the attributes of an object."""
         raw = self.layout(name).from_address(address)
-        for one in self.api.structs[name]:
+        for one in self.fields(name):
             if one.c_type in self.api.structs:
                 self.store(one.c_type, address + getattr(type(raw), one.name).offset, getattr(value, one.name))
             else:
                 setattr(raw, one.name, getattr(value, one.name))
-
-
-_LAYOUTS: dict[str, type[ctypes.Structure]] = {}
 
 
 _FIRST_SWEEP = 4096

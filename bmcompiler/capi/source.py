@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import getdoc
+from textwrap import wrap
+
 from bmcompiler.capi.api import Prototype, Variable, declared
+from bmcompiler.capi.layouts import assertions
 from bmcompiler.capi.library import CLibrary
 
 STARTER = "bmcapi"
@@ -19,10 +23,10 @@ def header(library: CLibrary) -> str:
     guard = f"BMCAPI_{library.name.upper()}_H"
     includes = "".join(f"#include {name}\n" for name in (f'"{STARTER}.h"', *library.includes))
     structs = "".join(_struct(library, name) for name in library.api.structs if name not in library.skipped)
-    functions = "".join(f"{_declaration(library, one)};\n" for one in library.prototypes)
+    functions = "".join(f"{_comment(library, one)}{_declaration(library, one)};\n" for one in library.prototypes)
     return f"""#ifndef {guard}
 #define {guard}
-{includes}#ifdef __cplusplus
+{includes}{_ABOUT}#ifdef __cplusplus
 extern "C" {{
 #endif
 {library.preamble}
@@ -34,10 +38,20 @@ extern "C" {{
 """
 
 
+_ABOUT = """/* Any thread may call. A refused call returns what its function returns on failure, changes nothing,
+   and leaves a sentence in bmcapi_last_error() until the thread's next call. Sizes and offsets are in
+   bytes where nothing else is said. A handle belongs to the program until the call that ends it; other pointers that a
+   call returns or fills in belong to the library, and last as long as the handle they were asked of. */
+"""
+
+
 def source(library: CLibrary) -> str:
-    """The functions: each puts its arguments into 64-bit slots."""
+    """The functions: each puts its arguments into 64-bit slots.
+
+    The text compiles only where structures are the vendor's.
+    """
     head = f'#include <stdarg.h>\n#include <stdio.h>\n#include "{library.titles[0]}"\n'
-    head += f'static bmcapi_library library = {{"{library.name}", -1}};\n'
+    head += f'{assertions(library.registered)}static bmcapi_library library = {{"{library.registered}", -1}};\n'
     return head + "".join(_definition(library, number, one) for number, one in enumerate(library.prototypes))
 
 
@@ -45,7 +59,7 @@ def _struct(library: CLibrary, name: str) -> str:
     if name in library.written:
         return library.written[name]
     lines = []
-    for one in library.api.structs[name]:
+    for one in library.fields(name):
         c_type = library.c_type(one.c_type)
         if one.alias:
             lines.append(f"    __extension__ union {{ {c_type} {one.name}; {c_type} {one.alias}; }};")
@@ -60,7 +74,35 @@ def _struct(library: CLibrary, name: str) -> str:
 def _declaration(library: CLibrary, prototype: Prototype) -> str:
     parameters = ", ".join(_parameter(library, one) for one in prototype.parameters) or "void"
     parameters += ", ..." if prototype.name in library.formatted else ""
-    return f"{_spaced(library.c_type(prototype.result))}{prototype.name}({parameters})"
+    return f"{_spaced(library.result_type(prototype.result))}{prototype.name}({parameters})"
+
+
+def _comment(library: CLibrary, prototype: Prototype) -> str:
+    """What the Python function says of itself, where results go, and what is returned on failure, but for codes."""
+    text = (getdoc(library.functions(prototype.name)) or "").partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]
+    if not text:
+        return ""
+    outs = [one.name for one in prototype.outs]
+    if outs:
+        text += f" Filled in: {', '.join('*' + name for name in outs)}."
+    if prototype.result != "void" and not _codes(library, prototype.result):
+        failure = _failure(library, prototype)
+        text += f" On failure: {'zeros' if failure == '{0}' else failure}."
+    lines = wrap(text.replace("*/", "* /"), 113)
+    return "/* " + "\n   ".join(lines) + " */\n"
+
+
+def _codes(library: CLibrary, result: str) -> bool:
+    """Whether a type of results says whether a call succeeded."""
+    return "_ERR_" in library.failures.get(result, "")
+
+
+def _failure(library: CLibrary, prototype: Prototype) -> str:
+    """The C expression for what a function returns when it is refused."""
+    aggregate = prototype.result in library.api.structs or prototype.result in library.by_value
+    handle = prototype.result in library.write
+    usual = "NULL" if handle or library.result_type(prototype.result).endswith("*") else "0"
+    return library.failures.get(prototype.result, "{0}" if aggregate else usual)
 
 
 def _parameter(library: CLibrary, one: Variable) -> str:
@@ -80,10 +122,8 @@ def _definition(library: CLibrary, number: int, prototype: Prototype) -> str:
     if prototype.result == "void":
         body += f"    {call}NULL);\n"
     else:
-        c_type = _spaced(library.c_type(prototype.result))
-        aggregate = prototype.result in library.api.structs or prototype.result in library.by_value
-        failure = library.failures.get(prototype.result, "{0}" if aggregate else "0")
-        body += f"    {c_type}failure = {failure};\n    {c_type}result = failure;\n"
+        c_type = _spaced(library.result_type(prototype.result))
+        body += f"    {c_type}failure = {_failure(library, prototype)};\n    {c_type}result = failure;\n"
         body += f"    return {call}&result) ? failure : result;\n"
     return f"{_declaration(library, prototype)}\n{{\n{body}}}\n"
 

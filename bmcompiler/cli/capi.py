@@ -17,11 +17,18 @@ def cli() -> None:
 @cli.command()
 @click.option("-o", "--output", "folder", type=Output(path_type=Path), required=True, help="Folder to write to.")
 @click.option("--cc", help="C compiler. [default: $CC, or cc]")
-def build(folder: Path, cc: str | None) -> None:
+@click.option(
+    "--sdk",
+    type=click.Choice(("1.1.4", "1.0.3")),
+    default="1.1.4",
+    show_default=True,
+    help="The vendor's SDK that programs were built with; those compiled with these headers run with either.",
+)
+def build(folder: Path, cc: str | None, sdk: str) -> None:
     """Write headers, shared libraries and pkg-config files."""
     from bmcompiler.capi.build import build as build_libraries
 
-    for path in build_libraries(folder, cc):
+    for path in build_libraries(folder, cc, sdk):
         click.echo(path)
 
 

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     uint8_t *input, *output;
     size_t size;
     FILE *file;
-    int i;
+    size_t i;
 
     if (argc != 4)
         return fprintf(stderr, "usage: inference MODEL INPUT OUTPUT\n"), 2;

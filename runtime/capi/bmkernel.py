@@ -12,34 +12,28 @@ from weakref import WeakKeyDictionary
 from bmcompiler.backends.bm1880 import bmkernel, isa
 from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context, bmk1880_info_t, stride_t, tensor_lmem
 from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
+from bmcompiler.backends.bm1880.bmkernel.tensors import lane_bytes
+from bmcompiler.capi.api import declared
 from bmcompiler.capi.library import HANDLES, CLibrary, Handles, Read, Write
 from bmcompiler.errors import EncodingError
+from bmcompiler.runtime.bmdevice import BmErr
 
 _CONSTANTS = (
-    "FMT_I8", "FMT_U8", "CTRL_NULL", "CTRL_AL", "CTRL_NEURON", "CTRL_WEIGHT", "CTRL_TP", "CTRL_WINOGRAD", "CTRL_RELU",
+    "CTRL_NULL", "CTRL_AL", "CTRL_NEURON", "CTRL_WEIGHT", "CTRL_TP", "CTRL_WINOGRAD", "CTRL_RELU",
     "CTRL_RA", "CTRL_KFLIP", "CTRL_BN", "CTRL_ADDR_ALIGN", "WINOGRAD_SCALE_SHIFT",
 )  # fmt: skip
 
-PREAMBLE = """typedef uint8_t u8;
-typedef int8_t s8;
-typedef uint16_t u16;
-typedef int16_t s16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef u32 fmt_t;
-typedef u32 ctrl_t;
-typedef u32 laddr_t;
-""" + "".join(f"#define {name} 0x{int(getattr(isa, name)):x}u\n" for name in _CONSTANTS)
-
-_TENSOR = """typedef struct {
-    fmt_t fmt;
-    shape_t shape;
-    stride_t *stride; /* or NULL: the layout that `aligned` says */
-    bool aligned;
-    laddr_t address;
-} tensor_lmem;
-"""
+_CODES = "".join(f"#define BM_{'' if not code else 'ERR_'}{code.name} {int(code)}\n" for code in BmErr)
+PREAMBLE = (
+    declared(__file__, "kernel.h")
+    + "".join(f"#define {name} 0x{int(getattr(isa, name)):x}u\n" for name in _CONSTANTS)
+    + f"typedef u32 bmerr_t;\n{_CODES}"
+)
 _FREED = 1024  # descriptors that are kept after their end, so that their addresses are not used again at once
+
+
+_ALLOCATED, _PLACED = 0, 1  # TL_TYPE_TENSOR, TL_TYPE_TENSOR_PREALLOC
+_U32 = 0xFFFF_FFFF
 
 
 class _Shape(ctypes.Structure):
@@ -52,11 +46,14 @@ class _Stride(ctypes.Structure):
 
 class _Tensor(ctypes.Structure):
     _fields_ = [
-        ("fmt", ctypes.c_uint32),
+        ("type", ctypes.c_uint32),
+        ("address", ctypes.c_uint32),
         ("shape", _Shape),
         ("stride", ctypes.POINTER(_Stride)),
         ("aligned", ctypes.c_bool),
-        ("address", ctypes.c_uint32),
+        ("fmt", ctypes.c_uint32),
+        ("bank_id", ctypes.c_uint32),
+        ("reserved_size", ctypes.c_int32),
     ]
 
 
@@ -87,7 +84,10 @@ class _Tensors:
         """Store the address of a new descriptor."""
         pointer = 0
         if tensor is not None:
-            raw = _Tensor(tensor.fmt, _Shape(*tensor.shape), None, tensor.aligned, tensor.address)
+            shape, bank, kept = _Shape(*tensor.shape), tensor.bank_id & _U32, tensor.owner is not None
+            size = lane_bytes(tensor.shape, tensor.aligned) if kept else 0
+            kind = _ALLOCATED if kept else _PLACED
+            raw = _Tensor(kind, tensor.address, shape, None, tensor.aligned, tensor.fmt, bank, size)
             pointer = ctypes.addressof(raw)
             with self._lock:
                 self._given[pointer] = (raw, tensor)
@@ -140,7 +140,12 @@ def _acquire(slots: Any, result: int) -> None:
 
 _OPS = Handles(first=1 << 40, most=1 << 16)
 """Handles of commands: one for each, so that old ones are forgotten."""
-_READ: dict[str, Read] = {"ctx_t": HANDLES.read, "op_t": _OPS.read, "tensor_lmem *": TENSORS.read}
+_READ: dict[str, Read] = {
+    "ctx_t": HANDLES.read,
+    "reader_t": HANDLES.read,
+    "op_t": _OPS.read,
+    "tensor_lmem *": TENSORS.read,
+}
 _WRITE: dict[str, Write] = {"op_t": _OPS.write, "tensor_lmem *": TENSORS.write}
 
 LIBRARY = CLibrary(
@@ -148,16 +153,19 @@ LIBRARY = CLibrary(
     KERNEL,
     PREAMBLE,
     {
+        # contexts are void pointers in the manual: either kind of program compiles, also as C++
         "ctx_t": "void *",
+        "reader_t": "const void *",
         "op_t": "void *",
         "const8": "s8",
         "const16": "s16",
-        "fmt_t": "u32",
-        "ctrl_t": "u32",
-        "laddr_t": "u32",
     },
     {},
     lambda name: getattr(bmkernel, name),
+    headers=("bmkernel.h", "bmkernel/bm_kernel.h", "bmkernel/bm_kernel_legacy.h", "bmkernel/bm1880/bmkernel_1880.h"),
+    includes=("<math.h>",),
+    numbers=dict.fromkeys(("fmt_t", "ctrl_t", "laddr_t"), ctypes.c_uint32),
+    returns={"void *": "bmk1880_context_t *", "op_t": "bmk1880_op_t *"},
     read=_READ,
     write=_WRITE,
     special={
@@ -165,6 +173,11 @@ LIBRARY = CLibrary(
         "bmk1880_acquire_cmdbuf": _acquire,
         "bmk1880_tl_free": TENSORS.free,
     },
-    after={"stride_t": _TENSOR},
+    after={
+        "bmk1880_chip_info_t": "typedef bmk1880_chip_info_t bmk_chip_info_t;\n",
+        "bmk1880_info_t": "typedef bmk1880_info_t bmk_info_t;\n",
+        "stride_t": declared(__file__, "tensors.h"),
+        "tensor_gmem": declared(__file__, "tensors_global.h"),
+    },
     skipped=frozenset({"bmk1880_cpu_op"}),
 )

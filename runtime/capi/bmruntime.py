@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from bmcompiler.capi.api import declared
 from bmcompiler.capi.buffers import Size, buffered, text
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import BMError
 from bmcompiler.runtime import bmruntime
 from bmcompiler.runtime.bmdevice import RUNTIME, UNSEEN, BmErr, BmMem, BmRuntimeError, BmShape
 from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetInputInfo, BmNetOutputInfo
-
-_CODES = "".join(f"#define BM_{'' if not code else 'ERR_'}{code.name} {int(code)}\n" for code in BmErr)
-_FORMATS = "".join(f"#define BM_FMT_{fmt.name} {int(fmt)}\n" for fmt in bmruntime.BmFmt)
-
-PREAMBLE = f"""typedef int bmerr_t;
-{_CODES}{_FORMATS}typedef struct bm_context *bmctx_t;
-typedef struct bm_device *bmdev_t;
-typedef struct bm_net *bmnet_t;
-typedef struct bm_device_memory *bmmem_device_t;
-typedef struct bm_host_memory *bmmem_host_t;
-typedef void bmkernel_handle_t;
-"""
 
 _HANDLES = ("bmctx_t", "bmdev_t", "bmnet_t", "bmmem_device_t", "bmkernel_handle_t *")
 _arrays: WeakKeyDictionary[BmNet, list[Any]] = WeakKeyDictionary()
@@ -69,28 +59,59 @@ def _enum_devices(slots: Any, result: int) -> None:
         LIBRARY.store("bm_devinfo_t", slots[1] + index * size, info)
 
 
-def _output_info(slots: Any, result: int) -> None:
-    net = HANDLES.read(slots[0])
-    code, info = bmruntime.bmnet_get_output_info(net)
-    if info is not None and not slots[1]:
-        raise BmRuntimeError(BmErr.INVALID_ARGUMENT, "bmnet_get_output_info: output_info is NULL")
-    ctypes.c_int32.from_address(result).value = code
-    if info is not None and slots[1]:
-        _store_info(net, info, LIBRARY.layout("bmnet_output_info_t").from_address(slots[1]))
+def _output_info(library: Callable[[], CLibrary]) -> Callable[[Any, int], None]:
+    """`bmnet_get_output_info` with the structure as the library has it."""
+
+    def act(slots: Any, result: int) -> None:
+        net = HANDLES.read(slots[0])
+        code, info = bmruntime.bmnet_get_output_info(net)
+        if info is not None and not slots[1]:
+            raise BmRuntimeError(BmErr.INVALID_ARGUMENT, "bmnet_get_output_info: output_info is NULL")
+        ctypes.c_int32.from_address(result).value = code
+        if info is not None:
+            _fill(net, info, library().layout("bmnet_output_info_t").from_address(slots[1]))
+
+    return act
 
 
 def _input_info(slots: Any, result: int) -> None:
     net = HANDLES.read(slots[0])
     info = bmruntime.bmnet_get_input_info(net)
-    if info is None:
-        return
-    raw = LIBRARY.layout("bmnet_input_info_t")()
-    arrays = _shapes_and_more(info)
-    raw.input_size, raw.input_num = info.input_size, info.input_num
-    for name, array in zip(_ARRAYS, arrays):
-        setattr(raw, name, ctypes.addressof(array))
-    _arrays.setdefault(net, []).append([raw, arrays])
-    ctypes.c_uint64.from_address(result).value = ctypes.addressof(raw)
+    if info is not None:
+        raw = LIBRARY.layout("bmnet_input_info_t")()
+        _fill(net, info, raw)
+        ctypes.c_uint64.from_address(result).value = ctypes.addressof(raw)
+
+
+def _model_info(library: Callable[[], CLibrary]) -> Callable[[Any, int], None]:
+    """`bmnet_get_model_info` with the structures as the library has them."""
+
+    def act(slots: Any, result: int) -> None:
+        net = HANDLES.read(slots[0])
+        found = bmruntime.bmnet_get_model_info(net)
+        if found is None:
+            return
+        layout = library().layout
+        name = ctypes.create_string_buffer(found.net_name.encode())
+        ins = (layout("bmnet_input_info_t") * found.command_num)()
+        outs = (layout("bmnet_output_info_t") * found.command_num)()
+        for raw, info in (*zip(ins, found.input_info_array), *zip(outs, found.output_info_array)):
+            _fill(net, info, raw)
+        places = [ctypes.addressof(one) for one in (name, ins, outs)]
+        raw = layout("bmnet_model_info_t")(places[0], found.chip, found.command_num, *places[1:])
+        _arrays[net].append([raw, name, ins, outs])
+        ctypes.c_uint64.from_address(result).value = ctypes.addressof(raw)
+
+    return act
+
+
+def _memory_bytes(slots: Any, result: int) -> None:
+    found = bmruntime.bmmem_device_v_addr(HANDLES.read(slots[0]), HANDLES.read(slots[1]))
+    ctypes.c_uint64.from_address(result).value = 0 if found is None else found.ctypes.data
+
+
+def _library_type(slots: Any, result: int) -> None:
+    ctypes.c_uint64.from_address(result).value = ctypes.addressof(_KIND)
 
 
 def _set_input_shapes(slots: Any, result: int) -> None:
@@ -102,30 +123,25 @@ def _set_input_shapes(slots: Any, result: int) -> None:
     ctypes.c_int32.from_address(result).value = code
 
 
-_ARRAYS = "shape_array", "threshold_array", "size_array", "fmt_array"
+_KIND = ctypes.create_string_buffer(bmruntime.bm_library_type().encode())
 _MOST_INPUTS = 64
 
 
-def _shapes_and_more(info: BmNetInputInfo | BmNetOutputInfo) -> list[Any]:
-    """What the members of `_ARRAYS` point to."""
+def _fill(net: BmNet, info: BmNetInputInfo | BmNetOutputInfo, raw: Any) -> None:
+    """Store numbers and arrays of those fields that the structure has; the arrays live as long as the net."""
     shapes = [number for shape in info.shape_array for number in (4, *(*shape, 1, 1, 1, 1)[:4])]
     count = len(info.shape_array)
-    return [
-        (ctypes.c_uint32 * len(shapes))(*shapes),
-        (ctypes.c_float * count)(*info.threshold_array),
-        (ctypes.c_size_t * count)(*info.size_array),
-        (ctypes.c_int32 * count)(*info.fmt_array),
-    ]
-
-
-def _store_info(net: BmNet, info: BmNetOutputInfo, raw: Any) -> None:
-    count = info.output_num
-    names = (ctypes.c_char_p * count)(*(name.encode() for name in info.name_array))
-    arrays = [names, *_shapes_and_more(info)]
-    _arrays.setdefault(net, []).append(arrays)
-    raw.output_size, raw.output_num = info.output_size, count
-    for name, array in zip(("name_array", *_ARRAYS), arrays):
-        setattr(raw, name, ctypes.addressof(array))
+    arrays: dict[str, Any] = {
+        "shape_array": (ctypes.c_uint32 * len(shapes))(*shapes),
+        "threshold_array": (ctypes.c_float * count)(*info.threshold_array),
+        "size_array": (ctypes.c_size_t * count)(*info.size_array),
+        "fmt_array": (ctypes.c_uint32 * count)(*info.fmt_array),
+    }
+    if isinstance(info, BmNetOutputInfo):
+        arrays["name_array"] = (ctypes.c_char_p * count)(*(name.encode() for name in info.name_array))
+    for name, _ in raw._fields_:
+        setattr(raw, name, ctypes.addressof(arrays[name]) if name in arrays else getattr(info, name))
+    _arrays.setdefault(net, []).append([raw, arrays])
 
 
 def _memory(values: dict[str, Any], name: str) -> int:
@@ -164,16 +180,21 @@ LIBRARY_READ: dict[str, Read] = {
 }
 LIBRARY_WRITE: dict[str, Write] = dict.fromkeys(_HANDLES, HANDLES.write)
 
+_HEADERS = "bmruntime", "bmruntime_bmnet", "bmruntime_bmkernel"
+
 LIBRARY: CLibrary = CLibrary(
     "bmruntime",
     RUNTIME,
-    PREAMBLE,
+    declared(__file__, "runtime.h"),
     UNSEEN,
     {"bmerr_t": "BM_ERR_FAILURE"},
     lambda name: getattr(bmruntime, name),
+    headers=("bmruntime.h", *(f"libbmruntime/{one}.h" for one in _HEADERS), "bmtap2.h"),
+    numbers={"bmfmt_t": ctypes.c_int32},
     needs=("bmkernel",),
     includes=('"bmkernel.h"',),
     by_value=frozenset({"shape_t"}),
+    written={"bm_devinfo_t": ""},
     read=LIBRARY_READ,
     write=LIBRARY_WRITE,
     special={
@@ -181,7 +202,10 @@ LIBRARY: CLibrary = CLibrary(
             ("bmmem_host_alloc", "bmmem_host_free", "bmmem_host_v_addr", "bmmem_host_p_addr"), _no_host_memory
         ),
         "bm_enum_devices": _enum_devices,
-        "bmnet_get_output_info": _output_info,
+        "bm_library_type": _library_type,
+        "bmmem_device_v_addr": _memory_bytes,
+        "bmnet_get_model_info": _model_info(lambda: LIBRARY),
+        "bmnet_get_output_info": _output_info(lambda: LIBRARY),
         "bmnet_get_input_info": _input_info,
         "bmnet_set_input_shape2": _set_input_shapes,
         "bm_memcpy_s2d_ex": _buffered("bm_memcpy_s2d_ex", src=_given("size")),
@@ -190,6 +214,8 @@ LIBRARY: CLibrary = CLibrary(
             name: _buffered(name, cmdbuf=_given("sz"))
             for name in ("bm_load_cmdbuf", "bm_send_cmdbuf", "bm_run_cmdbuf_pio")
         },
+        "bmnet_load_part_input": _buffered("bmnet_load_part_input", input=_given("size")),
+        "bmnet_load_cmdbuf": _buffered("bmnet_load_cmdbuf", cmdbuf=_given("cmdbuf_size")),
         "bmnet_register_bmodel_data": _buffered("bmnet_register_bmodel_data", bmodel_data=_given("size")),
         "bmnet_inference_once": _buffered(
             "bmnet_inference_once",
@@ -209,3 +235,15 @@ LIBRARY: CLibrary = CLibrary(
         ),
     },
 )
+
+LIBRARY_1_0_3: CLibrary = replace(
+    LIBRARY,
+    sdk="1.0.3",
+    api=RUNTIME.without("bmnet_output_info_t", "size_array", "fmt_array"),
+    special={
+        **LIBRARY.special,
+        "bmnet_get_model_info": _model_info(lambda: LIBRARY_1_0_3),
+        "bmnet_get_output_info": _output_info(lambda: LIBRARY_1_0_3),
+    },
+)
+"""For programs that were built with an SDK of 1.0.3, where the structure of outputs ends earlier."""

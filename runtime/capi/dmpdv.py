@@ -13,14 +13,21 @@ from bmcompiler.runtime import dmp_dv
 from bmcompiler.runtime.dmp_dv.handles import Handle
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
-PREAMBLE = """typedef struct dmp_dv_context_impl *dmp_dv_context;
+_FLAGS = "".join(
+    f"#define DMP_DV_{name} {getattr(dmp_dv, name)}\n"
+    for name in ("MEM_CPU_WONT_READ", "MEM_AS_DEV_OUTPUT", "MEM_CPU_HADNT_READ")
+)
+_IMAGES = "".join(f"#define DMP_DV_{one.name} {int(one)}\n" for one in structs.ImageFormat)
+_IMAGES += "#define DMP_DV_CNV_FP16_SUB 0\n#define DMP_DV_CNV_FP16_DIV_255 1\n"
+PREAMBLE = f"""typedef struct dmp_dv_context_impl *dmp_dv_context;
 typedef struct dmp_dv_mem_impl *dmp_dv_mem;
 typedef struct dmp_dv_cmdlist_impl *dmp_dv_cmdlist;
-typedef struct dmp_dv_buf_impl {
-    __extension__ union { dmp_dv_mem mem; uint64_t rsvd; };
+/* A place in device memory, `offs` bytes from its beginning; `mem` 0 is none. */
+typedef struct dmp_dv_buf {{
+    __extension__ union {{ dmp_dv_mem mem; uint64_t rsvd; }};
     uint64_t offs;
-} dmp_dv_buf;
-"""
+}} dmp_dv_buf;
+{_FLAGS}{_IMAGES}"""
 _DEVICES = "".join(f"#define DMP_DV_DEV_{one.name} {int(one)}\n" for one in structs.DeviceType)
 PREAMBLE += f"{_DEVICES}#define DMP_DV_DEV_COUNT {structs.DEVICE_TYPES}\n{structs.TEXT}"
 
@@ -99,9 +106,18 @@ LIBRARY = CLibrary(
     "dmpdv",
     DRIVER,
     PREAMBLE,
-    {"errno_t": "int", "status_t": "int", "counter_t": "int", "exec_id_t": "int64_t", "pointer_t": "void *"},
-    {"errno_t": "22", "status_t": "-1", "exec_id_t": "-22"},
+    {
+        "errno_t": "int",
+        "status_t": "int",
+        "counter_t": "int",
+        "exec_id_t": "int64_t",
+        "exec_time_t": "int64_t",
+        "pointer_t": "void *",
+        "const_pointer_t": "const void *",
+    },
+    {"errno_t": "22", "status_t": "-1", "exec_id_t": "-22", "exec_time_t": "-1"},
     lambda name: getattr(dmp_dv, name),
+    headers=("dmpdv.h", "dmp_dv.h", "dmp_dv_cmdraw_v0.h", "dmp_dv_cmdraw_v1.h"),
     read=_READ,
     write=_WRITE,
     special={

@@ -1,6 +1,6 @@
 /* The DV driver interface (dv.md 6). Results of type int differ in what they are on failure: `errno_t` is EINVAL,
-   `status_t` -1, `counter_t` 0, `exec_id_t` -EINVAL. Pointers that a function checks itself, because its code depends
-   on more, are `pointer_t`. */
+   `status_t` -1, `counter_t` 0, `exec_id_t` -EINVAL, `exec_time_t` -1. Pointers that a function checks itself, because
+   its code depends on more, are `pointer_t` and `const_pointer_t`. */
 
 dmp_dv_context dmp_dv_context_create(void);
 counter_t dmp_dv_context_release(maybe dmp_dv_context ctx);
@@ -29,13 +29,13 @@ errno_t dmp_dv_cmdlist_add_raw(dmp_dv_cmdlist cmdlist, maybe struct dmp_dv_cmdra
 errno_t dmp_dv_cmdlist_commit(dmp_dv_cmdlist cmdlist);
 exec_id_t dmp_dv_cmdlist_exec(dmp_dv_cmdlist cmdlist);
 errno_t dmp_dv_cmdlist_wait(dmp_dv_cmdlist cmdlist, exec_id_t exec_id);
-status_t dmp_dv_cmdlist_get_last_exec_time(dmp_dv_cmdlist cmdlist);
+exec_time_t dmp_dv_cmdlist_get_last_exec_time(dmp_dv_cmdlist cmdlist);
 
 status_t dmp_dv_pack_conv_weights(int n_channels, int kx, int ky, int n_kernels, maybe const uint16_t *quant_map,
-    maybe const void *weights, maybe const uint16_t *bias, pointer_t prelu, pointer_t packed_weights, pointer_t
+    maybe const void *weights, maybe const uint16_t *bias, const_pointer_t prelu, pointer_t packed_weights, pointer_t
     packed_weights_size);
 status_t dmp_dv_pack_dil_weights(int n_channels, int kx, int ky, int n_kernels, maybe const uint16_t *quant_map, maybe
-    const void *weights, maybe const uint16_t *bias, pointer_t prelu, pointer_t packed_weights, pointer_t
+    const void *weights, maybe const uint16_t *bias, const_pointer_t prelu, pointer_t packed_weights, pointer_t
     packed_weights_size);
 
 errno_t dmp_dv_pack_fc_weights(int c_input, int h_input, int w_input, int c_output, int h_output, int w_output, maybe

@@ -8,7 +8,14 @@ from bmcompiler.capi.api import Api, Prototype, declared
 from bmcompiler.capi.kinds import Fault, anything, buffer, signed, text, unsigned
 from bmcompiler.runtime.dmp_dv.messages import report
 
-_ON_FAILURE = {"errno_t": errno.EINVAL, "status_t": -1, "counter_t": 0, "size_t": 0, "exec_id_t": -errno.EINVAL}
+_ON_FAILURE = {
+    "errno_t": errno.EINVAL,
+    "status_t": -1,
+    "counter_t": 0,
+    "size_t": 0,
+    "exec_id_t": -errno.EINVAL,
+    "exec_time_t": -1,
+}
 
 
 def _refuse(prototype: Prototype, parameter: str, fault: Fault) -> object:
@@ -23,6 +30,7 @@ DRIVER = Api(
         "exec_id_t": signed("int64_t", 64),
         "size_t": unsigned("size_t", 64),
         "pointer_t": anything("void *"),
+        "const_pointer_t": anything("const void *"),
         "const char *": text(),
         **{
             one: buffer(one)

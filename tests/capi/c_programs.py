@@ -15,6 +15,14 @@ EXAMPLES = ROOT / "examples" / "c"
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-missing-field-initializers")  # {0} in C++
 SANITIZED = ("-fsanitize=address,undefined",)
 
+VALGRIND = (
+    "valgrind",
+    "-q",
+    "--error-exitcode=42",
+    "--num-callers=40",
+    f"--suppressions={Path(__file__).with_name('python.supp')}",
+)
+
 needs_compiler = pytest.mark.skipif(
     shutil.which("gcc") is None or shutil.which("g++") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),
     reason="needs gcc, g++ and a shared libpython",

@@ -11,11 +11,22 @@ from dataclasses import dataclass, field
 from bmcompiler.capi.api import Prototype, Variable
 from bmcompiler.capi.library import CLibrary
 
-ANYWAY = ("any_ctx_t", "any_dev_t", "any_int_t", "any_shape_t", "bmmem_host_t", "pointer_t", "names_t *")
+ANYWAY = (
+    "any_ctx_t",
+    "any_mem_t",
+    "any_u32_t",
+    "any_dev_t",
+    "any_int_t",
+    "any_shape_t",
+    "bmmem_host_t",
+    "pointer_t",
+    "const_pointer_t",
+    "names_t *",
+)
 """Types of arguments that nobody looks at, or whose NULL another argument decides about."""
 REFUSED = {
     **dict.fromkeys(("bmerr_t", "bm_status_t", "errno_t"), "!= 0"),
-    **dict.fromkeys(("status_t", "exec_id_t", "index_t"), "< 0"),
+    **dict.fromkeys(("status_t", "exec_id_t", "exec_time_t", "index_t"), "< 0"),
 }
 """What the results of a refused call are; all others are 0 or NULL."""
 
@@ -83,7 +94,7 @@ def _check(walk: Walk, prototype: Prototype, number: int, value: str, word: str)
         else:
             arguments.append("(void *)scratch" if c_type.endswith("*") else "1")
     call = f"{prototype.name}({', '.join(arguments)})"
-    result = walk.library.c_type(prototype.result)
+    result = walk.library.result_type(prototype.result)
     plain = prototype.result == "void" or result in walk.library.api.structs or result in walk.library.by_value
     test = f"{call}; ok = 1;" if plain else f"ok = {call} {REFUSED.get(prototype.result, '== 0')};"
     title = f"{prototype.name}: {prototype.parameters[number].name} = {value}".replace('"', "'")
@@ -93,7 +104,7 @@ def _check(walk: Walk, prototype: Prototype, number: int, value: str, word: str)
 def _filled(walk: Walk, name: str, variable: str) -> str:
     """Statements that give every field of a structure a right value, of those that have one."""
     text = f"memset(&{variable}, 0, sizeof {variable});"
-    for one in walk.library.api.structs[name]:
+    for one in walk.library.fields(name):
         if one.c_type in walk.good and not one.array and one.c_type.endswith("*"):
             text += f" {variable}.{one.name} = {walk.good[one.c_type]};"
         elif one.array:

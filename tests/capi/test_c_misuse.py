@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from c_programs import EXAMPLES, SANITIZED, needs_compiler, program, run
+from c_programs import EXAMPLES, SANITIZED, VALGRIND, needs_compiler, program, run
 from c_walk import Walk, text
 
 from bmcompiler.capi.build import build
@@ -35,6 +35,7 @@ RUNTIME = Walk(
     {
         "bmctx_t": "ctx", "bmdev_t": "dev", "bmmem_device_t": "mem", "bmnet_t": "net", "bmshape_t *": "&shape",
         "shape_t": "shape_t4(1, 64, 1, 1)", "const char *": '"absent.bmodel"', "uint8_t *": "(uint8_t *)scratch",
+        "const uint8_t *": "(uint8_t *)scratch",
     },
     {
         "bmctx_t": (*STRANGE, "mem", "exited"),
@@ -63,11 +64,12 @@ KERNEL = Walk(
     bmk1880_tl_free(ctx, gone); bmk1880_cleanup(cleaned);
     """,
     {
-        "ctx_t": "ctx", "op_t": "op", "tensor_lmem *": "t", "shape_t": "shape_t4(1, 32, 4, 4)",
+        "ctx_t": "ctx", "reader_t": "ctx", "op_t": "op", "tensor_lmem *": "t", "shape_t": "shape_t4(1, 32, 4, 4)",
         "stride_t": "stride_t4(512, 16, 4, 1)", "fmt_t": "FMT_I8", "ctrl_t": "CTRL_NULL",
     },
     {
         "ctx_t": (*STRANGE, "t", "cleaned"),
+        "reader_t": (*STRANGE, "t", "cleaned"),
         "op_t": (*STRANGE, "ctx", "far"),
         "tensor_lmem *": (*STRANGE, "ctx", "gone"),
     },
@@ -319,9 +321,6 @@ def test_eight_threads_launch_kernels(built: Path, tmp_path: Path) -> None:
     assert done.returncode == 0 and b"Traceback" not in done.stderr, done.stderr.decode()[-2000:]
 
 
-SUPPRESSIONS = Path(__file__).with_name("python.supp")
-
-
 @pytest.mark.sweep
 @pytest.mark.parametrize("title", WALKS)
 def test_the_libraries_themselves_under_address_sanitizer(sanitized: Path, tmp_path: Path, title: str) -> None:
@@ -341,6 +340,5 @@ def test_valgrind_finds_nothing_outside_of_the_interpreter(built: Path, tmp_path
     }
     file.write_text(sources[title])
     binary = program(built, "bmruntime", file, "gcc", "-w", "-Wno-error", "-g", "-DROUNDS=3")
-    command = ("valgrind", "-q", "--error-exitcode=42", "--num-callers=40", f"--suppressions={SUPPRESSIONS}", binary)
-    done = run(*command, timeout=3000, PYTHONMALLOC="malloc", OPENBLAS_NUM_THREADS="1")
+    done = run(*VALGRIND, binary, timeout=3000, PYTHONMALLOC="malloc", OPENBLAS_NUM_THREADS="1")
     assert done.returncode == 0, re.sub(rb"(?m)^(?!==).*\n", b"", done.stderr).decode()[-4000:]

@@ -236,7 +236,7 @@ def test_devices_and_contexts() -> None:
     err, dev = bm_device_open(5)
     assert err == BmErr.SUCCESS and dev is not None
     info = bm_device_get_info(dev)
-    assert (info.chip, info.npu_num, info.eu_num, info.lmem_size, info.gmem_size) == (1880, 32, 16, 65536, 1 << 32)
+    assert (info.version, info.npu_num, info.eu_num, info.lmem_size, info.gmem_size) == (1880, 32, 16, 65536, 1 << 32)
     err, made = bm_context_create()
     assert err == BmErr.SUCCESS and made is not None
     assert bmruntime_bmkernel_create(made)[0] == BmErr.UNINITIALIZED

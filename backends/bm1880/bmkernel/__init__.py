@@ -92,6 +92,7 @@ from bmcompiler.backends.bm1880.bmkernel.system import (
     bmk1880_tl_free,
     bmk1880_tl_prealloc,
     bmk1880_tl_prealloc_align,
+    bmk1880_tl_shape_to_nchw,
     bmk1880_tl_shape_to_size,
     bmk1880_tl_size,
     shape_equal,
@@ -110,7 +111,9 @@ from bmcompiler.backends.bm1880.bmkernel.tensorops import (
 )
 from bmcompiler.backends.bm1880.bmkernel.tensors import (
     shape_t,
+    shape_t1,
     shape_t2,
+    shape_t3,
     shape_t4,
     stride_t,
     stride_t2,

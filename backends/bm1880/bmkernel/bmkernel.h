@@ -1,8 +1,8 @@
 /* The BMKernel library: structures and functions, which Python's are checked by. Two types take more than C's,
    because a Python integer is not reinterpreted: `const8` and `const16` are s8 and s16 that hold an unsigned number
-   where `b_is_signed` is false. */
+   where `b_is_signed` is false. `ctx_t` is a context, `reader_t` one that a call does not change. */
 
-typedef struct { u32 chip_version; maybe u8 *cmdbuf; maybe u32 cmdbuf_size; } bmk1880_info_t;
+typedef struct { u32 chip_version; maybe u32 cmdbuf_size; maybe u8 *cmdbuf; } bmk1880_info_t;
 typedef struct { u32 version, npu_num, eu_num, lmem_size, lmem_banks, lmem_bank_size; } bmk1880_chip_info_t;
 typedef struct { u32 dim, n, c; u32 h/row; u32 w/col; } shape_t;
 typedef struct { u32 n, c; u32 h/row; u32 w/col; } stride_t;
@@ -46,14 +46,14 @@ typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; } bmk1880_relu_param_t;
 typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; tensor_lmem *weight; maybe tensor_lmem *bias; u8 ins_h,
     ins_last_h, ins_w, ins_last_w, pad_top, pad_bottom, pad_left, pad_right; u8 stride_h, stride_w; u8 dilation_h,
     dilation_w; bool relu_enable; int rshift_width; } bmk1880_conv_param_t;
-typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; tensor_lmem *weight; maybe tensor_lmem *bias; u8 ins_h,
-    ins_last_h, ins_w, ins_last_w, pad_top, pad_bottom, pad_left, pad_right; bool relu_enable; int rshift_width; }
-    bmk1880_winograd_param_t;
+typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; tensor_lmem *weight; maybe tensor_lmem *bias;
+    manual u8 ins_h, ins_last_h, ins_w, ins_last_w; u8 pad_top, pad_bottom, pad_left, pad_right; bool relu_enable; int
+    rshift_width; } bmk1880_winograd_param_t;
 typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; tensor_lmem *weight; maybe tensor_lmem *bias; u8 ins_h,
     ins_last_h, ins_w, ins_last_w, pad_top, pad_bottom, pad_left, pad_right; u8 stride_h, stride_w; int rshift_width;
     } bmk1880_depthwise_param_t;
-typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; u8 kh, kw; u8 ins_h, ins_last_h, ins_w, ins_last_w, pad_top,
-    pad_bottom, pad_left, pad_right; u8 stride_h, stride_w; } bmk1880_max_pooling_param_t;
+typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; u8 kh, kw; manual u8 ins_h, ins_last_h, ins_w,
+    ins_last_w; u8 pad_top, pad_bottom, pad_left, pad_right; u8 stride_h, stride_w; } bmk1880_max_pooling_param_t;
 typedef struct { tensor_lmem *ofmap; tensor_lmem *ifmap; u8 kh, kw; u8 ins_h, ins_last_h, ins_w, ins_last_w, pad_top,
     pad_bottom, pad_left, pad_right; u8 stride_h, stride_w; u8 avg_pooling_const; int rshift_width; }
     bmk1880_avg_pooling_param_t;
@@ -74,12 +74,15 @@ void bmk1880_add_dependency(ctx_t ctx, op_t before, op_t after);
 void bmk1880_cpu_op(ctx_t ctx, const char *name, params_t params);
 bmk1880_chip_info_t bmk1880_chip_info(void);
 shape_t shape_t4(int n, int c, int h, int w);
+shape_t shape_t3(int c, int h, int w);
 shape_t shape_t2(int row, int col);
+shape_t shape_t1(int len);
 stride_t stride_t4(int n, int c, int h, int w);
 stride_t stride_t2(int row, int col);
 bool shape_equal(shape_t s1, shape_t s2);
-int bmk1880_tl_shape_to_size(ctx_t ctx, shape_t s, bool aligned, fmt_t fmt);
-int bmk1880_tl_size(ctx_t ctx, tensor_lmem *tlp);
+void bmk1880_tl_shape_to_nchw(reader_t ctx, shape_t s, out int *n, out int *c, out int *h, out int *w);
+int bmk1880_tl_shape_to_size(reader_t ctx, shape_t s, bool aligned, fmt_t fmt);
+int bmk1880_tl_size(reader_t ctx, tensor_lmem *tlp);
 size_t bmk1880_tg_shape_to_size(shape_t s, fmt_t fmt);
 tensor_lmem *bmk1880_tl_prealloc(ctx_t ctx, laddr_t la, shape_t s, fmt_t fmt);
 tensor_lmem *bmk1880_tl_prealloc_align(ctx_t ctx, laddr_t la, shape_t s, fmt_t fmt);

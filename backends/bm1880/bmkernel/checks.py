@@ -54,7 +54,7 @@ def check_tpu_tensor(what: str, t: tensor_lmem) -> None:
     if not isinstance(t, tensor_lmem):
         fail(what, repr(t), "must be a local tensor")
     _, n, c, h, w = t.shape
-    if t.shape.dim != 4:
+    if t.is_matrix:
         fail(what, f"a matrix {t.shape}", "must be a tensor")
     if n > MAX_TPU_DIM or c > MAX_TPU_DIM or h > MAX_TPU_HW or w > MAX_TPU_HW:
         fail(f"shape of {what}", t.shape, f"n and c must be at most {MAX_TPU_DIM}, h and w at most {MAX_TPU_HW}")

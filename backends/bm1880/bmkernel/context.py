@@ -50,6 +50,7 @@ class bmk1880_chip_info_t:
     lmem_bank_size: int
 
 
+@KERNEL.handle("reader_t")
 @KERNEL.handle("ctx_t")
 class Bmk1880Context:
     """Command records in program order, synchronisation state and the local-memory allocator.

@@ -97,7 +97,7 @@ def bmk1880_gdma_copy_gmem(ctx: Bmk1880Context, dst: tensor_gmem, src: tensor_gm
     With CTRL_TP n and c are exchanged (tensors only): `dst` has shape (C, N, H, W) of `src`.
     """
     flags = _flags(ctrls, CTRL_TP)
-    if dst.shape.dim != src.shape.dim:
+    if (dst.shape.dim == 2) != (src.shape.dim == 2):
         fail("dst", dst.shape, f"must be of the same kind, tensor or matrix, as src {src.shape}")
     _check_dims("dst", dst.shape.dims)
     _check_global_strides(src.stride)

@@ -33,4 +33,4 @@ KERNEL = Api(
     },
     _refuse,
 )
-"""Handles (`ctx_t` and `op_t`, both `void *` in C) and structures are added by their classes."""
+"""Handles (`ctx_t`, `reader_t` and `op_t`, all `void *` in C) and structures are added by their classes."""

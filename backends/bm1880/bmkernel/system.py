@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1880.bmkernel.prototypes import KERNEL
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.bmkernel.tensors import lane_bytes, shape_t, tensor_lmem
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.isa import CTRL_AL, CTRL_NULL
+from bmcompiler.backends.bm1880.isa import CTRL_AL, CTRL_NULL, FMT_I8
 from bmcompiler.errors import EncodingError
 
 
@@ -18,6 +18,12 @@ from bmcompiler.errors import EncodingError
 def shape_equal(s1: shape_t, s2: shape_t) -> bool:
     """Whether both are the same shape."""
     return s1 == s2
+
+
+@KERNEL.checked
+def bmk1880_tl_shape_to_nchw(ctx: Bmk1880Context, s: shape_t) -> tuple[int, int, int, int]:
+    """(n, c, h, w) as local memory has them: of a tensor its own, of a matrix those of its pieces of rows."""
+    return tensor_lmem(0, s, FMT_I8).dims
 
 
 @KERNEL.checked
@@ -35,7 +41,7 @@ def bmk1880_tl_size(ctx: Bmk1880Context, tlp: tensor_lmem) -> int:
 @KERNEL.checked
 def bmk1880_tg_shape_to_size(s: shape_t, fmt: int) -> int:
     """Bytes of a tensor in global memory. Raises EncodingError for formats and shapes that no tensor has."""
-    if s.dim not in (2, 4) or min(s) < 1:
+    if s.dim not in (2, 3, 4) or min(s) < 1:
         raise EncodingError(f"bmk1880_tg_shape_to_size: s is {s}, no tensor or matrix of positive sizes")
     tensor_lmem(0, shape_t(4, 1, 1, 1, 1), fmt)
     return prod(s.dims)

@@ -19,11 +19,12 @@ _LANES = CHIP.lanes
 _LMEM = CHIP.lmem_size
 _ALIGN = CHIP.alignment
 _FORMATS = (FMT_I8, FMT_U8)
+_MATRIX_COLUMNS = 1 << 16  # the register of a row has 16 bits
 
 
 @KERNEL.struct
 class shape_t(NamedTuple):
-    """A tensor (dim 4: n, c, h, w) or a matrix (dim 2: rows in h, columns in w, n = c = 1)."""
+    """A tensor (dim 4: n, c, h, w; dim 3: n = 1) or a matrix (dim 2: rows in h, columns in w, n = c = 1)."""
 
     dim: int
     n: int
@@ -79,6 +80,26 @@ class stride_t(NamedTuple):
 def shape_t4(n: int, c: int, h: int, w: int) -> shape_t:
     """Shape of a tensor."""
     return shape_t(4, n, c, h, w)
+
+
+@KERNEL.checked
+def shape_t3(c: int, h: int, w: int) -> shape_t:
+    """Shape of a tensor of one sample."""
+    return shape_t(3, 1, c, h, w)
+
+
+@KERNEL.checked
+def shape_t1(len: int) -> shape_t:
+    """Shape of a matrix of `len` elements: of one row where that has less than 65536, else of the fewest 2**k rows.
+
+    Raises EncodingError for a length that cannot be halved so far.
+    """
+    rows, columns = 1, len
+    while columns >= _MATRIX_COLUMNS:
+        if columns % 2:
+            raise EncodingError(f"shape_t1: {len} elements cannot be halved into rows of less than {_MATRIX_COLUMNS}")
+        rows, columns = 2 * rows, columns // 2
+    return shape_t(2, 1, 1, rows, columns)
 
 
 @KERNEL.checked
@@ -162,7 +183,7 @@ class tensor_lmem:
     def __post_init__(self) -> None:
         if self.fmt not in _FORMATS:
             raise EncodingError(f"local tensor {self.shape}: format {self.fmt} is neither FMT_I8 (4) nor FMT_U8 (9)")
-        if self.shape.dim not in (2, 4) or min(self.shape) < 1:
+        if self.shape.dim not in (2, 3, 4) or min(self.shape) < 1:
             raise EncodingError(f"local tensor {self.shape}: every dimension must be at least 1, in a tensor or matrix")
         if not 0 <= self.address < CHIP.lmem_total or self.end > _LMEM:
             raise EncodingError(
