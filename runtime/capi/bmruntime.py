@@ -95,8 +95,10 @@ def _model_info(library: Callable[[], CLibrary]) -> Callable[[Any, int], None]:
         name = ctypes.create_string_buffer(found.net_name.encode())
         ins = (layout("bmnet_input_info_t") * found.command_num)()
         outs = (layout("bmnet_output_info_t") * found.command_num)()
-        for raw, info in (*zip(ins, found.input_info_array), *zip(outs, found.output_info_array)):
-            _fill(net, info, raw)
+        for index, source in enumerate(found.input_info_array):
+            _fill(net, source, ins[index])
+        for index, result_info in enumerate(found.output_info_array):
+            _fill(net, result_info, outs[index])
         places = [ctypes.addressof(one) for one in (name, ins, outs)]
         raw = layout("bmnet_model_info_t")(places[0], found.chip, found.command_num, *places[1:])
         _arrays[net].append([raw, name, ins, outs])
