@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from dv_nets import Build, lowered, net, random_inputs, run_on_device, weights
 import bmcompiler
 from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand, Pair, Run
 from bmcompiler.backends.dv.driver.stage_commands import subnet_commands
+from bmcompiler.backends.dv.formats.packing import pack_conv
 from bmcompiler.backends.dv.formats.palette import coded
 from bmcompiler.backends.dv.kernels.pointwise import _is_smaller_apart
 from bmcompiler.backends.dv.lowering.parts import Filters
@@ -139,3 +141,21 @@ def test_slopes_leave_a_convolution_only_where_its_weights_are_bytes_and_many(
             filters = Filters((weight,), lambda *arrays: arrays, "")
             assert _is_smaller_apart(run, filters) == (apart and many and op is not None)
     assert not _is_smaller_apart(run, Filters((), lambda *arrays: arrays, ""))
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (3, 3), (5, 3)])
+def test_slopes_leave_where_what_is_packed_is_less(kernel: tuple[int, int]) -> None:
+    """Counted in bytes that are packed, at many sizes: both ways are met, and where one ends and the other begins."""
+    (kx, ky), table, nearest = kernel, np.zeros(256, np.uint16), 1 << 20
+    for m, channels in product((*range(1, 40), 64), (*range(1, 28), 64, 255)):
+        halves, shape = np.zeros(m, np.uint16), (m, channels, ky, kx)
+        alone = pack_conv(np.zeros((m, 1, 1, 1), np.uint16), halves, None, halves).size
+        together = pack_conv(np.zeros(shape, np.uint16), halves, None, halves).size
+        apart = pack_conv(np.zeros(shape, np.uint8), halves, table).size + alone
+        palette = SimpleNamespace(attributes={PALETTE: 1})
+        weight: Any = SimpleNamespace(type=SimpleNamespace(size=m * channels * kx * ky), op=palette)
+        run = Run(m=m, conv_enable=1, kernel=Pair(kx, ky))
+        found = _is_smaller_apart(run, Filters((weight,), lambda *arrays: arrays, ""))
+        assert found == (apart < together), (m, channels)
+        nearest = min(nearest, abs(apart - together))
+    assert nearest <= 128
