@@ -160,7 +160,6 @@ LIMITS = {
         [256],
         [257],
     ),
-    "tile": Limit(OLD, "At most 256 repetitions", lambda n, v: n.b.tile(x(n, 2, 3), reps=v), [(16, 16)], [(257, 1)]),
     "lrn": Limit(
         LANES,
         "k must be positive",

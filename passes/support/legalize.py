@@ -27,7 +27,7 @@ class Legalize(Pass):
     1. A decomposition is used only where the target refuses the op, and takes every op that it drafts, or what further
        ones make of them; so nothing changes on a target that runs the op itself, and nothing is taken apart in vain.
     2. With form = int8 the question is whether the int8 form of a float op runs there (before calibrate, so that the
-       new tensors are calibrated); with form = same whether the op as it stands does.
+       new tensors are calibrated); with form = same, and for ops of integers, whether the op as it stands does.
 
     Without a target nothing changes.
     """
@@ -104,7 +104,7 @@ class Legalizer:
         """Whether the target takes this op; layers that differ in their values only are asked about once."""
         key = _key(op)
         if key not in self.known:
-            if self.form == "int8":
+            if self.form == "int8" and any(value.type.is_float for value in (*op.operands, *op.results)):
                 from bmcompiler.passes.quantization.shift.probe import int8_refusal
 
                 reason = int8_refusal(op, self.module, self.target)

@@ -123,7 +123,6 @@ CASES: dict[str, tuple[str, tuple[int, ...], Make]] = {
         X,
         lambda n, x: n.b.slice(x, starts=(0, 0, 19, 19), ends=(1, 4, -1, -1), steps=(1, 1, -1, -1)),
     ),
-    "tile count": ("At most 256", (1, 2), lambda n, x: n.b.tile(x, reps=(257, 1))),
     "pad mode": ("Only constant padding", X, lambda n, x: n.b.pad(x, pads=(0, 0, 0, 0, 1, 1, 1, 1), mode="edge")),
     "bytes": (
         "int8 or uint8 activations",

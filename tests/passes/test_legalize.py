@@ -89,12 +89,6 @@ def spatial_attention(n: Net) -> Module:
     return n.done(n.mul(n.input(1, 6, 4, 5), n.input(1, 1, 4, 5, name="b")))
 
 
-@case("tile_by_tile")
-def many_repetitions(n: Net) -> Module:
-    x = n.input(1, 3, 20, 20)
-    return n.done(n.add(x, n.input(1, 3, 1, 1, name="b")), n.tile(n.input(1, 2, name="c"), reps=(1, 263)))
-
-
 # -- reductions ------------------------------------------------------------------------------------------------------
 @case("pool_over_last_axes")
 def last_axes(n: Net) -> Module:
@@ -199,6 +193,13 @@ def constant_indices(n: Net) -> Module:
     x = n.input(1, 8, 5)
     indices = n.constant(np.array([[0, 2, 4], [7, 6, -3]]), "int64")
     return n.done(n.gather(x, indices, axis=1), n.gather(x, n.constant(np.array(3), "int64"), axis=2))
+
+
+@case("nearest_by_slices")
+def nearest_bytes(n: Net) -> Module:
+    x = n.input(1, 3, 6, 9, dtype="u8")
+    coarse = {"mode": "nearest", "rounding": "round_prefer_ceil"}
+    return n.done(n.resize(x, sizes=(1, 3, 2, 6), scales=(1, 1, 1 / 3, 2 / 3), **coarse))
 
 
 # -- activation --------------------------------------------------------------------------------------------------------

@@ -63,10 +63,10 @@ def test_a_transformer_takes_every_length_and_weighs_as_one(bert: Path, target: 
 
 
 @pytest.mark.parametrize(
-    ("target", "quantize", "more"), [("bm1684x", "f16", 0.05), ("bm1684x", "int8", 0.05), ("bm1880", "int8", 0.12)]
+    ("target", "quantize", "more"), [("bm1684x", "f16", 0.05), ("bm1684x", "int8", 0.05), ("bm1880", "int8", 0.1)]
 )
 def test_narrow_weights_do_not_make_three_programs_heavy(bert: Path, target: str, quantize: str, more: float) -> None:
-    """Commands of two programs of this net (128 channels) are 0.1 of its bytes of weights on the BM1880."""
+    """Commands of two programs of this net (128 channels) are 0.09 of its bytes of weights on the BM1880."""
     given = {"data": _tokens(128, 5, 4)} if quantize == "int8" else {}
     three, one = (
         bmcompiler.compile(bert, target=target, quantize=quantize, shapes=shapes, check="never", max_cycles=1, **given)

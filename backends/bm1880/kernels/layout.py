@@ -219,22 +219,23 @@ class PermuteKernel(ByteCopies[Permute], layout.PermuteKernel):
 
 
 class RepeatKernel(ByteCopies[Tile]):
-    """tile: one copy of the operand per repetition."""
+    """tile: a copy of the operand; then, axis by axis, as much again of what is there, until it is enough."""
 
     ops = (Tile,)
 
-    @rule("At most 256 repetitions", got="reps")
-    def few_copies(self, op: Tile) -> bool:
-        return bool(prod(op.reps) <= 256)
-
     def pieces(self, op: Tile) -> Iterable[Piece | Fill]:
-        source = op.operands[0]
+        source, result = op.operands[0], op.result
         inside, outside = dense(source.shape), dense(op.type.shape)
-        dims = [Dim(n, s, d) for n, s, d in zip(source.shape, inside, outside)]
-        offsets = [0]
-        for size, reps, stride in zip(source.shape, op.reps, outside):
-            offsets = [base + i * size * stride for base in offsets for i in range(reps)]
-        return [Piece(op.result, offset, source, 0, dims) for offset in offsets]
+        yield Piece(result, 0, source, 0, [Dim(*each) for each in zip(source.shape, inside, outside)])
+        sizes = list(source.shape)
+        for axis in reversed(range(len(sizes))):
+            most = op.type.shape[axis]
+            while sizes[axis] < most:
+                have = sizes[axis]
+                more = min(have, most - have)
+                dims = [Dim(more if i == axis else n, step, step) for i, (n, step) in enumerate(zip(sizes, outside))]
+                yield Piece(result, have * outside[axis], result, 0, dims)
+                sizes[axis] += more
 
 
 class PadKernel(ByteCopies[Pad], layout.PadKernel):

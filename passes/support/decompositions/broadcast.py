@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import isqrt, prod
+from math import prod
 
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Div, Mul
-from bmcompiler.ops.places.shape import Tile
 from bmcompiler.passes.rewriting import rebuild
 from bmcompiler.passes.support.decompositions.base import Draft, legalizes, legalizes_broadcasting
 
@@ -56,29 +55,3 @@ def _spread(value: Value, shape: tuple[int, ...], draft: Draft) -> Value:
     reps = tuple(whole // part for whole, part in zip(shape, full))
     x = draft.reshape(value, full)
     return x if x.shape == shape else draft.emit("tile", [x], reps=reps)
-
-
-@legalizes(Tile, integers=True)
-def tile_by_tile(op: Tile, draft: Draft) -> Value | None:
-    """Many repetitions in two steps: axis by axis, then by the divisors of their number."""
-    repeated = [axis for axis, reps in enumerate(op.reps) if reps > 1]
-    if not repeated:
-        return op.x
-    axis = repeated[-1]
-    reps = op.reps[axis]
-    inner = reps if len(repeated) > 1 else next((d for d in range(isqrt(reps), 1, -1) if reps % d == 0), 1)
-    if inner == 1:
-        return _tile_and_cut(op, axis, draft)
-    first = tuple(inner if i == axis else 1 for i in range(len(op.reps)))
-    second = tuple(reps // inner if i == axis else r for i, r in enumerate(op.reps))
-    return draft.emit("tile", [draft.emit("tile", [op.x], reps=first)], reps=second)
-
-
-def _tile_and_cut(op: Tile, axis: int, draft: Draft) -> Value | None:
-    """A prime number of repetitions: one more than needed, and the last is cut off."""
-    if op.reps[axis] < 5:
-        return None
-    more = tuple(reps + (i == axis) for i, reps in enumerate(op.reps))
-    wide = draft.emit("tile", [op.x], reps=more)
-    rank = op.type.rank
-    return draft.emit("slice", [wide], starts=(0,) * rank, ends=op.type.shape, steps=(1,) * rank)

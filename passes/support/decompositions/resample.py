@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 from bmcompiler.ir import Block, TensorType, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.resample import Resize
 from bmcompiler.passes.rewriting import make
@@ -47,25 +48,45 @@ def _weights(op: Resize, axis: int) -> np.ndarray:
     return cast("np.ndarray", probe.evaluate(np.eye(have, dtype=op.input.type.numpy)))
 
 
+@legalizes(Resize, integers=True)
+def nearest_by_slices(op: Resize, draft: Draft) -> Value | None:
+    """The nearest elements of each axis: a slice for each evenly spaced run of them, joined."""
+    if op.mode != "nearest" or op.coordinates == "tf_crop_and_resize" or op.type.is_float:
+        return None
+    x = op.input
+    for axis in op.moving():
+        shape = [-1 if i == axis else 1 for i in range(x.type.rank)]
+        joined = _joined(x, axis, op.along(np.arange(x.shape[axis]).reshape(shape), axis).ravel(), draft)
+        if joined is None:
+            return None
+        x = joined
+    return x
+
+
 @legalizes(Gather)
 def slices_joined(op: Gather, draft: Draft) -> Value | None:
     """Constant indices: a slice for each evenly spaced run of them, joined."""
     given = draft.constant(op.indices)
     if given is None or not given.size or not op.type.is_float:
         return None
-    axis, rank, size = op.axis % op.x.type.rank, op.x.type.rank, op.x.shape[op.axis]
-    runs = _runs([int(i) % size for i in given.ravel()])
+    axis, size = op.axis % op.x.type.rank, op.x.shape[op.axis]
+    joined = _joined(op.x, axis, given.ravel() % size, draft)
+    return None if joined is None else draft.reshape(joined, op.type.shape)
+
+
+def _joined(x: Value, axis: int, indices: Array, draft: Draft) -> Value | None:
+    """The elements of an axis with these indices, none of which is below 0; None where that takes too many slices."""
+    runs, rank = _runs(indices.tolist()), x.type.rank
     if len(runs) > _MOST:
         return None
     parts = []
     for start, step, count in runs:
         starts = tuple(start if i == axis else 0 for i in range(rank))
         end = start + (count - 1) * step + (1 if step > 0 else -1)
-        ends = tuple(end if i == axis else d for i, d in enumerate(op.x.shape))
+        ends = tuple(end if i == axis else d for i, d in enumerate(x.shape))
         steps = tuple(step if i == axis else 1 for i in range(rank))
-        parts.append(draft.emit("slice", [op.x], starts=starts, ends=ends, steps=steps))
-    joined = parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=axis)
-    return draft.reshape(joined, op.type.shape)
+        parts.append(draft.emit("slice", [x], starts=starts, ends=ends, steps=steps))
+    return parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=axis)
 
 
 def _runs(indices: list[int]) -> list[tuple[int, int, int]]:
