@@ -23,7 +23,7 @@ from bmcompiler.numeric.arrays import Array, Floats, Ints
 from bmcompiler.runtime.devices import LoadedProgram, open_device
 from bmcompiler.runtime.pictures import TakesPictures
 from bmcompiler.runtime.steps import batch_of, in_steps
-from bmcompiler.sizes.choice import Fit, fit, why_not
+from bmcompiler.sizes.choice import Fit, fit_in_steps, why_not
 from bmcompiler.sizes.note import Size, decoded
 
 _QUANTIZED = {"int8": "i8", "uint8": "u8"}
@@ -224,11 +224,12 @@ class Session(TakesPictures):
         self._check_names(inputs)
         arrays = [_as_array(name, inputs[name]) if name in inputs else None for name in self._names]
         fitted = self._fit([None if array is None else array.shape for array in arrays])
-        program, batch = self._choose(fitted.shapes)
+        program = self._programs[fitted.program]
         values = [
             None if array is None else _on_device(name, info, _filled(fitted, index, info, array, raw), raw)
             for index, (name, info, array) in enumerate(zip(self._names, program.inputs, arrays))
         ]
+        batch = batch_of(program) if fitted.samples is None else fitted.samples
         results = [fitted.cut(index, each) for index, each in enumerate(in_steps(program, values, batch, progress))]
         for name, target in (into or {}).items():
             _store(name, {info.name: value for info, value in zip(program.outputs, results)}, target)
@@ -238,8 +239,7 @@ class Session(TakesPictures):
         """Index of the program that `run` uses for these inputs. Raises RuntimeUseError as `run` does."""
         self._check_names(inputs)
         shapes = [_as_array(name, inputs[name]).shape if name in inputs else None for name in self._names]
-        program, _ = self._choose(self._fit(shapes).shapes)
-        return self._loaded.index(program)
+        return self._loaded.index(self._programs[self._fit(shapes).program])
 
     def _check_names(self, inputs: Mapping[str, ArrayLike | Samples]) -> None:
         if not self._programs:
@@ -256,32 +256,14 @@ class Session(TakesPictures):
         return [[info.shape for info in program.inputs] for program in self._programs]
 
     def _fit(self, shapes: Sequence[tuple[int, ...] | None]) -> Fit:
-        """The shapes that inputs are filled up to, but for the number of samples; their own where none is larger."""
-        found = fit(self._shapes(), self._sizes, shapes, any_samples=True) if self._sizes else None
-        return found or Fit(0, tuple(shapes), {}, {})
-
-    def _choose(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[LoadedProgram, int]:
-        """The program to run and the number of samples given.
-
-        An exact match of shapes wins; else the largest compiled batch that the samples fill, else the smallest batch.
-        """
-        for program in self._programs:
-            compiled = [info.shape for info in program.inputs]
-            if len(compiled) == len(shapes) and all(b in (None, a) for a, b in zip(compiled, shapes)):
-                return program, batch_of(program)
-        fitting = [program for program in self._programs if _fits_but_for_batch(program, shapes)]
-        batches = {shape[0] for shape in shapes if shape}
-        together = any(size.mixes and size.counts_samples for size in self._sizes)
-        if not fitting or len(batches) != 1 or together:
-            raise RuntimeUseError(
-                self._shape_complaint(shapes), remedy="reshape the samples, or compile the network for these shapes"
-            )
-        batch = batches.pop()
-        if batch < 1:
+        """The program to run, the shapes that inputs are filled up to, and the number of samples given."""
+        found = fit_in_steps(self._shapes(), self._sizes, shapes)
+        if found is None:
+            remedy = "reshape the samples, or compile the network for these shapes"
+            raise RuntimeUseError(self._shape_complaint(shapes), remedy=remedy)
+        if found.samples is not None and found.samples < 1:
             raise RuntimeUseError("the inputs are empty: their leading axis is 0")
-        filled = [program for program in fitting if batch_of(program) <= batch]
-        best = max(filled, key=batch_of) if filled else min(fitting, key=batch_of)
-        return best, batch
+        return found
 
     def _shape_complaint(self, shapes: Sequence[tuple[int, ...] | None]) -> str:
         given = ", ".join(f"'{name}' {list(shape)}" for name, shape in zip(self._names, shapes) if shape is not None)
@@ -304,14 +286,6 @@ def _filled(fitted: Fit, index: int, info: TensorInfo, array: Array | Samples, r
 def _input_names(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
     """Names of the inputs; vendor files have none."""
     return tuple(info.name or ("input" if index == 0 else f"input{index}") for index, info in enumerate(inputs))
-
-
-def _fits_but_for_batch(program: LoadedProgram, shapes: Sequence[tuple[int, ...] | None]) -> bool:
-    compiled = [info.shape for info in program.inputs]
-    return (
-        all(b is not None and len(a) == len(b) and a[1:] == b[1:] for a, b in zip(compiled, shapes))
-        and len({shape[0] for shape in compiled}) == 1
-    )
 
 
 def _as_array(name: str, value: ArrayLike | Samples) -> Array | Samples:

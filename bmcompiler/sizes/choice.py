@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -21,12 +21,14 @@ class Fit:
     Attributes:
         program: its number. shapes: of its inputs; axis 0 as given where it was left open.
         given: (input, axis) -> the size that was given. cuts: likewise of outputs, where they have more.
+        samples: how many were given, where they run in steps of the program's number; None: it takes them at once.
     """
 
     program: int
     shapes: tuple[Shape | None, ...]
     given: Mapping[Axis, int]
     cuts: Mapping[Axis, int]
+    samples: int | None = None
 
     def input_shape(self, index: int, shape: Shape) -> Shape:
         """The shape that an input was given in, or would be: `shape` is that of the program."""
@@ -79,6 +81,37 @@ def fit(
         )
         found.append((sum(map(prod, shapes)), Fit(number, wanted, at, cuts)))
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def fit_in_steps(
+    programs: Sequence[Sequence[Shape]], sizes: Sequence[Size], given: Sequence[Shape | None]
+) -> Fit | None:
+    """As `fit`, but that samples, which axis 0 counts, are not filled up: any number of them runs in steps.
+
+    Programs of these very shapes come first; else the one with the most samples of those that are filled by what was
+    given, else that with the fewest. None where inputs do not fit, or positions along axis 0 are mixed.
+    """
+    filled = fit(programs, sizes, given, any_samples=True) if sizes else None
+    filled = filled or Fit(0, tuple(given), {}, {})
+    for number, shapes in enumerate(programs):
+        if len(shapes) == len(given) and all(b in (None, a) for a, b in zip(shapes, filled.shapes)):
+            return replace(filled, program=number)
+    fitting = [n for n, shapes in enumerate(programs) if _same_but_for_samples(shapes, filled.shapes)]
+    counts = {shape[0] for shape in filled.shapes if shape}
+    if not fitting or len(counts) != 1 or any(size.mixes and size.counts_samples for size in sizes):
+        return None
+    (count,) = counts
+
+    def samples(number: int) -> int:
+        return programs[number][0][0]
+
+    whole = [number for number in fitting if samples(number) <= count]
+    return replace(filled, program=max(whole, key=samples) if whole else min(fitting, key=samples), samples=count)
+
+
+def _same_but_for_samples(shapes: Sequence[Shape], given: Sequence[Shape | None]) -> bool:
+    same = all(b is not None and len(a) == len(b) and a[1:] == b[1:] for a, b in zip(shapes, given))
+    return same and len(shapes) == len(given) and len({shape[0] for shape in shapes}) == 1
 
 
 def _lengths(
