@@ -133,7 +133,7 @@ def compile_readers(
     ctx = PassContext(target, data_of(options), table_of(options), options.progress, options.pool, log=options.log)
     ctx.trial, ctx.metric = Trial(target, pipeline, options.opt), _metric(options)
     check = _accuracy_check(target, ctx, pipeline)
-    seen = AsRead(len(readers) > 1, pictures is None)
+    seen = AsRead(len(readers) > 1, pictures)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check, seen) for read in readers]
     start = time.perf_counter()
     try:
@@ -142,6 +142,7 @@ def compile_readers(
         raise error.located(file=file) from None
     timing.append(("generate code", time.perf_counter() - start))
     checked = _checked(compiled, modules, readers, target, options, ctx, timing)
+    seen.note(compiled.model, modules[0])
     if options.save_ir is not None:
         from bmcompiler.files.mlir import save_module
 
@@ -153,11 +154,6 @@ def compile_readers(
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
     compiled.model.producer = producer(options, precision)
-    seen.note(compiled.model)
-    if pictures is not None:
-        from bmcompiler.inputs.preprocessing import note
-
-        note(compiled.model, pictures)
     return Result(
         compiled.model,
         modules[0],

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bmcompiler.ir import copy_module
-from bmcompiler.ir.keys import INPUT_RANGES
+from bmcompiler.ir.keys import INPUT_PICTURES, INPUT_RANGES
 
 if TYPE_CHECKING:
     from bmcompiler.bmodel.model import BModel
     from bmcompiler.inputs import Data
     from bmcompiler.ir import Module
+    from bmcompiler.options import Preprocessing
 
 
 @dataclass
@@ -19,12 +20,13 @@ class AsRead:
     """What a model file says of the networks as they were read.
 
     Attributes:
-        several: sizes that vary are told, by `modules`, copies. looks: the inputs' values are told.
+        several: sizes that vary are told, by `modules`, copies.
+        pictures: how they become the input, as it was said, or by saved IR; else the inputs' values are told.
         ranges: how large they are, by the samples or, where there are none, by saved IR, or else by the network.
     """
 
     several: bool
-    looks: bool
+    pictures: Preprocessing | None
     modules: list[Module] = field(default_factory=list)
     ranges: dict[str, float] | None = None
 
@@ -35,7 +37,12 @@ class AsRead:
         """
         if self.several:
             self.modules.append(copy_module(module))
-        if self.looks and self.ranges is None:
+        kept_pictures = module.attributes.get(INPUT_PICTURES)
+        if self.pictures is None and kept_pictures is not None:
+            from bmcompiler.inputs.preprocessing import decoded as pictures_of
+
+            self.pictures = pictures_of(kept_pictures)
+        if self.pictures is None and self.ranges is None:
             from bmcompiler.inputs.ranges import by_training, decoded, encoded, in_samples
             from bmcompiler.quant.data import bind_data, check_data
 
@@ -44,8 +51,8 @@ class AsRead:
             self.ranges = of_data or (by_training(module) if kept is None else decoded(kept))
             module.attributes[INPUT_RANGES] = encoded(self.ranges)
 
-    def note(self, model: BModel) -> None:
-        """Let all programs of a model say it."""
+    def note(self, model: BModel, first: Module) -> None:
+        """Let all programs of a model say it, and the first network, which may be saved, what is said of pictures."""
         if self.several:
             from bmcompiler.sizes.note import note
             from bmcompiler.sizes.padding import sizes_of
@@ -55,3 +62,8 @@ class AsRead:
             from bmcompiler.inputs.ranges import note as note_ranges
 
             note_ranges(model, self.ranges)
+        if self.pictures is not None:
+            from bmcompiler.inputs.preprocessing import note as note_pictures
+
+            note_pictures(model, self.pictures)
+            first.attributes[INPUT_PICTURES] = model.stages()[0].pictures

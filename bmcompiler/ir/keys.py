@@ -57,6 +57,8 @@ INPUT_THRESHOLDS = "input_thresholds"
 INPUT_RANGES = "input_ranges"
 """On a module: what its model file is to say of the values of the inputs (`bmcompiler.inputs.ranges`), which saved IR
 would not tell any more: samples are gone, norms folded."""
+INPUT_PICTURES = "input_pictures"
+"""On a module: how pictures become its input, in the words of a model file (`bmcompiler.inputs.preprocessing`)."""
 STATED_NAMES, STATED = "stated_tensors", "stated_thresholds"
 STATED_TYPES, STATED_SCALES, STATED_ZEROS = "stated_types", "stated_scales", "stated_zero_points"
 """On a function: tensors whose thresholds the model states, and these thresholds; with element type ("" for several),

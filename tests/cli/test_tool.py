@@ -183,13 +183,11 @@ def test_a_closed_pipe_is_silent(files: list[str]) -> None:
         "import sys; from bmcompiler.cli.tool import cli; from bmcompiler.cli.common import run;"
         "run(cli, 'p', ['info', sys.argv[1]])"
     )
-    child = subprocess.Popen([sys.executable, "-c", code, files[0]], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert child.stdout is not None and child.stderr is not None
-    child.stdout.close()
-    err = child.stderr.read()
-    child.stderr.close()
-    child.wait()
-    assert err == b""
+    arguments = [sys.executable, "-c", code, files[0]]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == b""
 
 
 def test_help_loads_nothing_heavy() -> None:
