@@ -121,19 +121,31 @@ class Preprocessing:
         unset="auto",
     )
 
+    camera: tuple[int, int] | None = told(
+        None,
+        "Height and width of a camera's pictures, which a model with {fuse_preprocess} takes whole and scales itself, "
+        "between the nearest pixels.",
+        metavar="HxW",
+    )
+    camera_nearest: bool = told(False, "It takes the nearest pixels themselves: quicker, and coarse.")
+
     cut: tuple[int, int] | None = told(
-        None, "Height and width that the model cuts out of the middle of its input itself."
+        None, "Height and width that the model makes of its input itself: out of the middle, or of a camera's picture."
     )
 
     def __post_init__(self) -> None:
-        if not self.resize:
-            object.__setattr__(self, "resize", None)
+        for what in ("resize", "camera"):
+            if not getattr(self, what):
+                object.__setattr__(self, what, None)
         for each in all_told(type(self)):
             each.check(getattr(self, each.name))
         if self.scale is not None and self.std is not None:
             raise UsageError("scale and std say the same thing", remedy="give one of them: scale = 1 / std")
-        if self.resize is not None and not all(type(n) is int and 1 <= n <= 1 << 14 for n in self.resize):
-            raise UsageError(f"resize must be two sizes from 1 to {1 << 14}, got {self.resize}")
+        for what, size in (("resize", self.resize), ("camera", self.camera)):
+            if size is not None and not all(type(n) is int and 1 <= n <= 1 << 14 for n in size):
+                raise UsageError(f"{what} must be two sizes from 1 to {1 << 14}, got {size}")
+        if self.camera_nearest and self.camera is None:
+            raise UsageError(f"{spelled('camera_nearest')} says how {spelled('camera')} is scaled, which is not given")
         for what, numbers in (("mean", self.mean), ("scale", self.scale), ("std", self.std)):
             _check_numbers(what, numbers)
         self._check_letterbox()
@@ -284,6 +296,9 @@ class ModuleOptions:
             each.check(getattr(self, each.name))
         self.target = as_declared("bmcompiler.targets", self.target)
         self.check = as_check(self.check)
+        for given in (self.images, self.preprocess):
+            if given is not None and given.camera is not None and self.fuse_preprocess is None:
+                raise UsageError(f"{spelled('camera')} is what {spelled('fuse_preprocess')} takes, which is not given")
         if self.io_dtype == "f32":  # one word in model files
             self.io_dtype = "float"
 

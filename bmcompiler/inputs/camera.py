@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -11,14 +11,17 @@ import numpy as np
 
 from bmcompiler.errors import UsageError
 from bmcompiler.inputs.images import ImageSamples
+from bmcompiler.inputs.placing import Size, seen_of_camera
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.layers.nn import Conv
-from bmcompiler.options import PIXELS, ModuleOptions, Preprocessing
+from bmcompiler.options import PIXELS, ModuleOptions, Preprocessing, numbers_of
 from bmcompiler.spelling import spelled
 
 Given = TypeVar("Given", bound=Preprocessing)
+Part = tuple[int, int, int, int]
+"""First row, first column, rows, columns."""
 Options_ = TypeVar("Options_", bound=ModuleOptions)
 
 
@@ -33,8 +36,9 @@ def pixels_of(given: Given, pixels: str) -> Given:
 def fuse(module: Module, given: Preprocessing, pixels: str) -> Preprocessing:
     """Let a network with one float input take bytes of pictures. Returns what is left to do before.
 
-    1. The input has bytes, in the order and layout of `pixels`, and the size that pictures are scaled to.
-    2. The middle is cut out, and the layout becomes the network's: of bytes.
+    1. The input has bytes, in the order and layout of `pixels`, and the camera's size, or that pictures are scaled to.
+    2. What the network does not see is cut off, the nearest pixels are taken where that is asked for, and the layout
+       becomes the network's: of bytes. Else pictures of a camera are scaled as floats (`_scaled`).
     3. Another order of channels is one of the weights, where all that reads the input are convolutions; else of bytes.
     4. Bytes become floats, times scale minus mean times scale. That stays a layer of its own where there is a mean: a
        convolution behind it pads with what it padded with before.
@@ -43,19 +47,22 @@ def fuse(module: Module, given: Preprocessing, pixels: str) -> Preprocessing:
     """
     function = module.main
     name, argument = _only_input(module)
-    wanted = ImageSamples([], given, _Shown(name, argument.shape))
+    wanted = ImageSamples([], replace(given, camera=None, camera_nearest=False), _Shown(name, argument.shape))
     left = pixels_of(replace(given, layout=wanted.layout), pixels)
-    if wanted.resize != wanted.size:
+    view = _view(given, wanted)
+    if view.taken != wanted.size:
         left = replace(left, cut=wanted.size)
     axis = 1 if wanted.layout == "nchw" else 3
     readers = list(argument.uses)
     b = Builder.new("camera")
-    (height, width), batch = wanted.resize, argument.shape[0]
+    (height, width), batch = view.taken, argument.shape[0]
     sizes = {"nchw": (batch, wanted.channels, height, width), "nhwc": (batch, height, width, wanted.channels)}
     argument.type = TensorType(sizes[left.layout], "u8")
-    x = _cut(b, argument, wanted, left.layout)
+    x = _cut(b, argument, view.part, left.layout)
     if left.layout != wanted.layout:
         x = b.permute(x, order=(0, 3, 1, 2) if left.layout == "nhwc" else (0, 2, 3, 1))
+    if given.camera_nearest:
+        x = _scaled(b, x, view.scaled, wanted.layout, nearest=True)
     flipped = left.channel_order != given.channel_order and wanted.channels == 3
     convs = [op for op, index in readers if isinstance(op, Conv) and index == 0 and op.group == 1 and axis == 1]
     kernels = [producer for op in convs if (producer := op.weight.op) is not None and is_weight(op.weight)]
@@ -69,6 +76,9 @@ def fuse(module: Module, given: Preprocessing, pixels: str) -> Preprocessing:
             array = module.weights[kernel.attributes["key"]][:, ::-1]
             conv.set_operand(1, _weight(b, module, array, f"{name}.weight"))
     x = b.cast(x, dtype="f32")
+    if given.camera is not None:
+        x = x if given.camera_nearest else _scaled(b, x, view.scaled, wanted.layout, given.letterbox is None)
+        x = _framed(b, x, given, wanted, view.corner)
     factors = _weight(b, module, scale, f"{name}.scale")
     shift = _weight(b, module, -mean * scale, f"{name}.shift") if mean.any() else None
     x = b.scale(x, factors, shift, axis=axis)
@@ -85,9 +95,10 @@ def fused(
 ) -> tuple[list[Callable[[], Module]], Options_, Preprocessing]:
     """Readers of networks that take bytes, the options of their compilation, and what the model says of pictures."""
     given, pixels = options.preprocess or options.images or Preprocessing(), str(options.fuse_preprocess)
-    images = options.images and pixels_of(options.images, pixels)
     found: list[Callable[[], Module]] = [partial(_read, read, given, pixels) for read in readers]
-    return found, replace(options, images=images), fuse(readers[0](), given, pixels)
+    left = fuse(readers[0](), given, pixels)
+    images = options.images and replace(pixels_of(options.images, pixels), camera=left.camera, cut=left.cut)
+    return found, replace(options, images=images), left
 
 
 def _read(read: Callable[[], Module], given: Preprocessing, pixels: str) -> Module:
@@ -118,17 +129,60 @@ def _weight(b: Builder, module: Module, array: np.ndarray, name: str) -> Value:
     return b.create("weight", [], {"key": key}, [TensorType(array.shape)]).result
 
 
-def _cut(b: Builder, x: Value, wanted: ImageSamples, layout: str) -> Value:
-    """The middle of the size that the network takes; of an odd border the smaller half is above and left."""
-    if wanted.resize == wanted.size:
+@dataclass(frozen=True)
+class _View:
+    """Pictures of size `taken`; a part of them has size `scaled` in the network's input, from `corner` on."""
+
+    taken: Size
+    part: Part
+    scaled: Size
+    corner: Size = (0, 0)
+
+
+def _view(given: Preprocessing, wanted: ImageSamples) -> _View:
+    if given.camera is None:  # of an odd border the smaller half is above and left
+        (height, width), (rows, columns) = wanted.resize, wanted.size
+        return _View(wanted.resize, ((height - rows) // 2, (width - columns) // 2, rows, columns), wanted.size)
+    part, place = seen_of_camera(given, given.camera, wanted.size)
+    if given.letterbox is None:
+        return _View(given.camera, part, wanted.size)
+    scaled = round(place.scaled[0]), round(place.scaled[1])
+    return _View(given.camera, part, scaled, (int(place.top), int(place.left)))
+
+
+def _cut(b: Builder, x: Value, part: Part, layout: str) -> Value:
+    """Some rows and columns."""
+    first = layout.index("h")
+    starts, ends = [0] * 4, list(x.shape)
+    for axis, (start, size) in enumerate(zip(part[:2], part[2:]), first):
+        starts[axis], ends[axis] = start, start + size
+    return x if ends == list(x.shape) and not any(starts) else b.slice(x, starts=starts, ends=ends, steps=[1] * 4)
+
+
+def _scaled(b: Builder, x: Value, size: Size, layout: str, whole: bool = False, nearest: bool = False) -> Value:
+    """Pixels scaled as the host does (`placing`): over all pixels, or between the two nearest; or those nearest."""
+    first = layout.index("h")
+    sizes = [*x.shape[:first], *size, *x.shape[first + 2 :]]
+    if sizes == list(x.shape):
         return x
-    first = 2 if layout == "nchw" else 1
-    starts = [0] * 4
-    ends = list(x.shape)
-    for axis, (have, want) in enumerate(zip(wanted.resize, wanted.size), first):
-        starts[axis] = (have - want) // 2
-        ends[axis] = starts[axis] + want
-    return b.slice(x, starts=starts, ends=ends, steps=[1] * 4)
+    scales = [want / have for want, have in zip(sizes, x.shape)]
+    if nearest:  # the pixel in which the middle of a larger one lies
+        return b.resize(x, sizes=sizes, scales=scales, mode="nearest", rounding="round_prefer_ceil")
+    return b.resize(x, sizes=sizes, scales=scales, mode="linear", antialias=whole, exclude_outside=whole)
+
+
+def _framed(b: Builder, x: Value, given: Preprocessing, wanted: ImageSamples, corner: tuple[int, int]) -> Value:
+    """A letterbox around pixels; others have the input's size."""
+    first = wanted.layout.index("h")
+    pads = [0] * 8
+    for axis, (start, size) in enumerate(zip(corner, wanted.size), first):
+        pads[2 * axis : 2 * axis + 2] = start, size - start - x.shape[axis]
+    if given.letterbox is None or not any(pads):
+        return x
+    fill = set(numbers_of(given.letterbox))
+    if len(fill) > 1:
+        raise UsageError(f"with {spelled('camera')}, {spelled('letterbox')} must be one number for all channels")
+    return b.pad(x, pads=pads, value=fill.pop())
 
 
 def _reversed(b: Builder, x: Value, axis: int) -> Value:

@@ -63,7 +63,9 @@ class ImageSamples(Samples):
         height, width, channels = (wanted.shape[a] for a in ((2, 3, 1) if self.layout == "nchw" else (1, 2, 3)))
         self.size, self.channels = (height, width), channels
         self.mean, self.scale = _factors(options, channels)
-        self.resize = options.resize or self.size
+        self.resize = self.size if options.camera else options.resize or self.size
+        if options.camera not in (None, self.size):
+            raise UsageError(f"input '{wanted.name}' has {_size(self.size)}, not the camera's {_size(options.camera)}")
         if options.letterbox is not None:
             _per_channel("letterbox", options.letterbox, channels)
         if self.resize[0] < height or self.resize[1] < width:
@@ -90,7 +92,9 @@ class ImageSamples(Samples):
         how = " keeping the aspect" if self.options.keep_aspect else ""
         cut = f" and cut to {_size(self.size)}" if self.resize != self.size else ""
         fitted = f"resized to {_size(self.resize)}{how}{cut}"
-        if self.options.letterbox is not None:
+        if self.options.camera is not None:
+            fitted = f"pictures of {_size(self.size)}, of which the model makes {_size(self.options.cut or self.size)}"
+        elif self.options.letterbox is not None:
             border = _shown(np.array(numbers_of(self.options.letterbox), np.float32))
             fitted = f"letterboxed to {_size(self.size)} on {border} ({self.options.pad or 'center'})"
         formula = f"(pixel - {_shown(self.mean)}) * {_shown(self.scale)}"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Size = tuple[int, int]
 """(height, width) in pixels."""
 _COEFFICIENT_BITS = 11  # of OpenCV's taps
+_COVERING = Preprocessing(keep_aspect=True)
+"""How pictures of other sizes become those of a camera."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,33 @@ class Placement:
 
 
 def placed(options: Preprocessing, size: Size, picture: Size) -> Placement:
-    """Where a picture of one size lies in an input of another."""
+    """Where a picture of one size lies in an input of another; of a camera's input, in what the model makes of it."""
+    if options.camera is None:
+        return _placed(options, size, picture)
+    whole, scaled = _placed(_COVERING, options.camera, picture), seen_of_camera(options, options.camera, size)[1]
+    down, across = (after / before for after, before in zip(scaled.scaled, options.camera))
+    covered = whole.scaled[0] * down, whole.scaled[1] * across
+    return Placement(picture, covered, scaled.top + whole.top * down, scaled.left + whole.left * across)
+
+
+def seen_of_camera(options: Preprocessing, camera: Size, size: Size) -> tuple[tuple[int, int, int, int], Placement]:
+    """What of a camera's picture is in an input of `size`: first row, first column, rows, columns; where it all lies.
+
+    Only whole pixels are cut off, so that scaling begins and ends at their edges.
+    """
+    (height, width), place = camera, _placed(options, size, camera)
+    if options.letterbox is not None:
+        return (0, 0, height, width), place
+    rows, columns = (
+        max(1, min(have, round(want * have / scaled))) for have, want, scaled in zip(camera, size, place.scaled)
+    )
+    top, left = (height - rows) // 2, (width - columns) // 2
+    down, across = size[0] / rows, size[1] / columns
+    place = Placement(place.picture, (height * down, width * across), -top * down, -left * across)
+    return (top, left, rows, columns), place
+
+
+def _placed(options: Preprocessing, size: Size, picture: Size) -> Placement:
     height, width = picture
     if options.letterbox is None:
         resize = options.resize or size
@@ -73,6 +101,8 @@ def placed(options: Preprocessing, size: Size, picture: Size) -> Placement:
 
 def drawn(image: Image, options: Preprocessing, size: Size, channels: int) -> Bytes:
     """The picture in the input: pixels (height, width, channels), red first."""
+    if options.camera is not None:
+        options = _COVERING
     place = placed(options, size, (image.height, image.width))
     if options.letterbox is None:
         return _covering(image, place, size).reshape(*size, channels)
