@@ -11,10 +11,11 @@ from nets import Net
 from bmcompiler.interpreter import run_function, run_module
 from bmcompiler.ir import Module
 from bmcompiler.numeric.arith import quantize_real
+from bmcompiler.ops.core import Weight
 from bmcompiler.passes.quantization.choice import reference, rounded
 from bmcompiler.passes.quantization.look import Look
 from bmcompiler.passes.quantization.moments import as_matrices, as_weight, rows_of
-from bmcompiler.passes.quantization.rounding import WeightRounding, descended
+from bmcompiler.passes.quantization.rounding import WeightRounding, _pulls, descended
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant import calibration as calibration_task
 
@@ -173,3 +174,25 @@ def test_what_calibration_saw_is_what_would_be_measured(monkeypatch: pytest.Monk
     again = compiled()
     assert len(runs) - once == 8 * 2  # and what errors are measured from
     assert weights(seen[0]) == weights(again[0]) and seen[1] == again[1]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 500])
+def test_inputs_that_are_always_zero_pull_nothing(rows: int) -> None:
+    """Nor are they pulled by others; all other weights give way by moments over their own."""
+    x = np.random.default_rng(2).standard_normal((2, rows, 5))
+    x[:, :, 3] = 0
+    moments = np.einsum("gri,grj->gij", x, x)
+    found, share = _pulls(moments, rows), min(rows, 5) / (min(rows, 5) + 5)
+    assert not found[:, 3].any() and not found[:, :, 3].any()
+    for i, j in ((0, 1), (4, 2), (1, 1)):
+        want = moments[:, i, j] / moments[:, i, i] * (1 if i == j else share)
+        np.testing.assert_allclose(found[:, i, j], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scheme", ["shift", "scale"])
+def test_integers_keep_the_names_of_their_weights(scheme: str) -> None:
+    module, _ = quantized(scheme, DATA)
+    names = {op.key for op in net().main.ops if isinstance(op, Weight)}
+    layers = [op for op in module.main.ops if op.short_name == "conv"]
+    found = [value.op.key for op in layers for value in op.operands[1:] if isinstance(value.op, Weight)]
+    assert len(found) >= 4 and all(any(key.startswith(name) for name in names) for key in found), (found, names)
