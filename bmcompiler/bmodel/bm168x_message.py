@@ -31,7 +31,7 @@ from bmcompiler.bmodel.flat import FlatError, Reader, Schema, Values, Writer, pa
 from bmcompiler.bmodel.model import Buffer, damaged, digest
 from bmcompiler.bmodel.shared_notes import TOGETHER, apart, together
 from bmcompiler.errors import FileFormatError, UnsupportedError
-from bmcompiler.files.store import StrPath
+from bmcompiler.files.store import StrPath, forget_pages
 from bmcompiler.instructions.order import Engine
 
 MAGIC = b"\xee\xaa\x55\xff"
@@ -255,6 +255,7 @@ class _Section:
         """SHA-256 of a piece, hexadecimal, computed once."""
         if id(data) not in self._digests:
             self._digests[id(data)] = data, digest(data)
+            forget_pages(data)
         return self._digests[id(data)][1]
 
     def place(self, data: Buffer) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from typing import cast
 from bmcompiler.bmodel.model import BModel, Buffer
 from bmcompiler.errors import FileFormatError
 from bmcompiler.files.kinds import MODEL
-from bmcompiler.files.store import StrPath, atomic_output, map_file
+from bmcompiler.files.store import StrPath, atomic_output, forget_pages, map_file
 from bmcompiler.plugins.registry import failure_note, usable
 
 GROUP = "bmcompiler.containers"
@@ -89,4 +89,6 @@ def save(model: BModel, path: StrPath) -> None:
     """
     parts = model.parts(file=path)
     with atomic_output(path, MODEL) as stream:
-        stream.writelines(parts)
+        for part in parts:
+            stream.write(part)
+            forget_pages(part)

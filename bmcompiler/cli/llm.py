@@ -84,8 +84,15 @@ def _precision(
               "last net gives: scores of all tokens, or the best one.")  # fmt: skip
 @click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
 @click.option("--check", default="auto", show_default=True, help="auto, never, always or a number of samples.")
-def compile(folder: Path, output: Path, head: str, opt: int, check: str, **given: Any) -> None:
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that compile nets.")
+@click.option("--parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; the same "
+              "command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
+def compile(
+    folder: Path, output: Path, head: str, opt: int, check: str, jobs: int, parts: Path | None, **given: Any
+) -> None:
     """Compile the model in FOLDER to a bundle of nets."""
+    import tempfile
+
     from bmcompiler.bmodel import save
     from bmcompiler.files.store import make_folder
     from bmcompiler.llm.compile import BundleOptions, compile_bundle
@@ -97,9 +104,10 @@ def compile(folder: Path, output: Path, head: str, opt: int, check: str, **given
     precision = _precision(model.architecture.dtype, **given)
     options = BundleOptions(precision, length, cache, head == "scores", opt, check)
     make_folder(output.parent)
-    found = compile_bundle(model, options, progress=progress)
-    bundle = found.model
-    save(bundle, output)
+    with tempfile.TemporaryDirectory(prefix=f"{output.stem}.", dir=output.parent) as scratch:
+        found = compile_bundle(folder, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)
+        bundle = found.model
+        save(bundle, output)
     beside = copy_config(folder, output)
     blocks = sum(len(each) for each in bundle.weight_sets)
     click.echo(

@@ -17,6 +17,7 @@ from bmcompiler.errors import FileFormatError, UsageError
 from bmcompiler.files.kinds import Kind, refuse_another_kind
 
 StrPath = str | os.PathLike[str]
+Buffer = bytes | bytearray | memoryview | mmap.mmap
 
 
 def file_name(text: str) -> str:
@@ -36,6 +37,13 @@ def map_file(path: StrPath) -> memoryview:
         if os.fstat(stream.fileno()).st_size == 0:
             raise FileFormatError("the file is empty", file=path, remedy="write or copy it again")
         return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def forget_pages(data: Buffer) -> None:
+    """Let a mapped file leave memory until it is read again. All else stays, as does everything on some systems."""
+    owner = data.obj if isinstance(data, memoryview) else data
+    if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 def check_regular(path: StrPath) -> None:

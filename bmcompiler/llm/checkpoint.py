@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.files.store import forget_pages
 from bmcompiler.llm.config import read_json
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.text import some_names
@@ -94,6 +95,11 @@ class Checkpoint:
             with open(file, "rb") as stream:
                 self._mapped[file] = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         return np.frombuffer(self._mapped[file], _TYPES[kind], prod(shape), start).reshape(shape)
+
+    def let_go(self) -> None:
+        """What was read need not stay in memory; it is read from the files again when it is needed."""
+        for mapped in self._mapped.values():
+            forget_pages(mapped)
 
 
 def _files(folder: Path) -> Iterable[Path]:

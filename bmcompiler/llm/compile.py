@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel
-from bmcompiler.defaults import LLM_TARGET
-from bmcompiler.driver import compile_readers
 from bmcompiler.errors import UnsupportedError, UsageError
-from bmcompiler.llm.heads import GREEDY, SAMPLE
+from bmcompiler.files.kinds import JSON
+from bmcompiler.files.store import atomic_output, make_folder
+from bmcompiler.llm.groups import BundleOptions, compile_group, net_groups
 from bmcompiler.llm.model import LanguageModel, open_model
-from bmcompiler.llm.nets import build_net
-from bmcompiler.llm.precision import Precision
-from bmcompiler.options import ModuleOptions, Progress, as_check, as_level
-from bmcompiler.result import Result
-from bmcompiler.target import find_target
+from bmcompiler.options import Progress
+from bmcompiler.parallel import open_pool
+from bmcompiler.parallel.task import NamedTask
 from bmcompiler.version import version
 
+__all__ = ["BundleOptions", "CompiledBundle", "compile_bundle"]
 
-@dataclass(frozen=True)
-class BundleOptions:
-    """How a model becomes a bundle.
-
-    Attributes:
-        precision: types of activations and weights.
-        length: tokens of a prompt that are read at once. cache: tokens there is room for, None for as many.
-        logits: lm_head gives scores of all tokens, and two more nets choose by them; else the token with the highest.
-        opt: level of optimisation, 0 to 2. check: whether programs are proven, see `ModuleOptions`.
-    """
-
-    precision: Precision = field(default_factory=Precision)
-    length: int = 512
-    cache: int | None = None
-    logits: bool = True
-    opt: int = 2
-    check: str | int = "auto"
-
-    def __post_init__(self) -> None:
-        if self.length < 1 or (self.cache is not None and self.cache < self.length):
-            raise UsageError(f"prompts of {self.length} tokens do not fit a cache of {self.cache}")
+_Part = tuple[BModel, str]
+"""Nets with the same weights, and why they are not proven."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +47,20 @@ def compile_bundle(
     options: BundleOptions | None = None,
     *,
     progress: Progress | None = None,
+    parts: Path | None = None,
+    jobs: int = 1,
 ) -> CompiledBundle:
     """The bundle of a model folder, for the chip that language models run on.
+
+    Args:
+        parts: a folder for finished nets, from which the bundle is mapped, so that memory holds few of them at a time.
+            What lies there of an equal compilation, as one that was interrupted left it, is not compiled again.
+        jobs: processes that compile nets; more than one need `parts`, and the path of the folder.
 
     Raises:
         FileFormatError, UnsupportedError: of the folder; see `open_model`.
         UnsupportedError: more tokens than the model was made for.
+        UsageError: jobs that cannot be.
         BMError: a net that cannot be compiled.
     """
     model = folder if isinstance(folder, LanguageModel) else open_model(folder)
@@ -82,58 +72,79 @@ def compile_bundle(
             file=Path(model.folder) / "config.json",
             remedy="choose a shorter length",
         )
+    if jobs != 1 and (parts is None or isinstance(folder, LanguageModel)):
+        raise UsageError("processes share nets by files", remedy="give the folder of the model, and one for its parts")
+    groups = list(net_groups(model, chosen.logits))
+    if parts is None or isinstance(folder, LanguageModel):
+        made: Iterator[_Part] = (compile_group(model, names, chosen) for names in _watched(groups, progress))
+    else:
+        made = _from_files(model, chosen, groups, parts, jobs, progress)
     models: list[BModel] = []
     unchecked: dict[str, str] = {}
-    groups = list(net_groups(model, chosen.logits))
-    for names in groups if progress is None else progress(groups, "nets", len(groups)):
-        result = _compiled(model, names, chosen)
-        models.append(result.model.apart(names, [name for name in names if keeps_memory(name)]))
-        if result.checked is not None and not result.checked.samples:
-            unchecked |= dict.fromkeys(names, result.checked.reason)
+    for names, (found, reason) in zip(groups, made, strict=True):
+        models.append(found)
+        unchecked |= dict.fromkeys(names, reason) if reason else {}
     first, *others = models
     bundle = first.combined(others)
     bundle.producer = f"bmcompiler {version()}, language model, {chosen.precision.name}"
     return CompiledBundle(bundle, sum(map(len, groups)) - len(unchecked), unchecked)
 
 
-def net_groups(model: LanguageModel, logits: bool) -> Iterator[tuple[str, ...]]:
-    """Names of the nets of a bundle, together where they have the same weights. logits: see `BundleOptions`."""
-    yield "embedding", "embedding_cache"
-    for layer in range(model.architecture.layers):
-        yield f"block_{layer}", f"block_cache_{layer}"
-    yield ("lm_head",)
-    if logits:
-        yield (GREEDY,)
-        yield (SAMPLE,)
+def _watched(groups: list[tuple[str, ...]], progress: Progress | None) -> Iterator[tuple[str, ...]]:
+    return iter(groups) if progress is None else progress(groups, "nets", len(groups))
 
 
-def keeps_memory(name: str) -> bool:
-    """Whether inputs and outputs of a net last between launches: its address mode is io_alone."""
-    return name.startswith("block_cache_") or name in (GREEDY, SAMPLE)
+@dataclass(frozen=True)
+class _PartTask(NamedTask[LanguageModel, tuple[str, ...], str]):
+    """Writes the file of nets with the same weights, unless it is there; its result is why they are not proven."""
+
+    folder: Path
+    options: BundleOptions
+    parts: Path
+
+    def load(self) -> LanguageModel:
+        return open_model(self.folder)
+
+    def compute(self, state: LanguageModel, part: tuple[str, ...]) -> str:
+        file, done = part_file(self.parts, part[0]), self.parts / f"{part[0]}.json"
+        if not done.is_file():
+            found, reason = compile_group(state, part, self.options)
+            bmodel.save(found, file)
+            with atomic_output(done, JSON) as stream:
+                stream.write(json.dumps({"unchecked": reason}))
+            state.checkpoint.let_go()
+        reason = json.loads(done.read_text(encoding="utf-8"))["unchecked"]
+        return str(reason)
 
 
-def _compiled(model: LanguageModel, names: Sequence[str], options: BundleOptions) -> Result:
-    """Nets with one memory of weights, as programs of one model."""
-    build = partial(
-        build_net,
-        model,
-        length=options.length,
-        cache=options.cache,
-        precision=options.precision,
-        logits=options.logits,
-    )
-    return compile_readers([partial(build, name) for name in names], module_options(options, names[0]))
+def part_file(parts: Path, net: str) -> Path:
+    """Where the nets that begin with this one lie."""
+    return parts / f"{net}.bmodel"
 
 
-def module_options(options: BundleOptions, net: str) -> ModuleOptions:
-    """Of the compiler: hidden states and caches have the type of the bundle at the borders, scores are f32."""
-    dtype = "f32" if net in (GREEDY, SAMPLE) else options.precision.dtype
-    passes = find_target(LLM_TARGET).pipeline(dtype, options.opt)
-    borders = f"half-precision{{dtype={dtype},inputs=true,outputs={str(net != 'lm_head').lower()}}}"
-    return ModuleOptions(
-        target=LLM_TARGET,
-        opt=as_level(options.opt),
-        check=as_check(options.check),
-        log=lambda text: None,
-        pipeline=passes.replace(f"half-precision{{dtype={dtype}}}", borders),
-    )
+def _from_files(
+    model: LanguageModel,
+    options: BundleOptions,
+    groups: list[tuple[str, ...]],
+    parts: Path,
+    jobs: int,
+    progress: Progress | None,
+) -> Iterator[_Part]:
+    own = parts / _identity(model, options)
+    make_folder(own)
+    task = _PartTask(model.folder, options, own)
+    reasons: dict[int, str] = {}
+    with open_pool(jobs) as pool:
+        done = pool.run(task, enumerate(groups))
+        for number, reason in done if progress is None else progress(done, "nets", len(groups)):
+            reasons[number] = reason
+    task.forget()
+    for number, names in enumerate(groups):
+        yield bmodel.load(part_file(own, names[0])), reasons[number]
+
+
+def _identity(model: LanguageModel, options: BundleOptions) -> str:
+    """What tells a compilation from others: version, options, and the files of the folder by size and date."""
+    files = sorted({place.file for place in model.checkpoint.places.values()} | {model.folder / "config.json"})
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return hashlib.sha256(repr((version(), options, facts)).encode()).hexdigest()[:16]

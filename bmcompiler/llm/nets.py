@@ -13,7 +13,7 @@ import numpy as np
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.llm.heads import GREEDY, SAMPLE, best_token, greedy_head, sample_head
-from bmcompiler.llm.model import LanguageModel
+from bmcompiler.llm.model import LINEAR, LanguageModel, LayerWeights
 from bmcompiler.llm.precision import Precision, in_precision, narrowed, product
 from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.ops.builder import Builder
@@ -45,6 +45,7 @@ def build_net(
     cache: int | None = None,
     precision: Precision | None = None,
     logits: bool = False,
+    layers: dict[int, LayerWeights] | None = None,
 ) -> Module:
     """A net of the bundle.
 
@@ -52,6 +53,7 @@ def build_net(
         name: one of `net_names`.
         length: tokens of a prompt. cache: tokens the cache holds; default is `length`.
         logits: lm_head gives f32 (1, vocabulary) and not the token of the highest score, i32 (1, 1).
+        layers: weights of layers in the precision, as other nets of the bundle left them; those of this one are added.
 
     Raises:
         UsageError: there is no such net, or lengths that cannot be.
@@ -68,16 +70,33 @@ def build_net(
     if name in (GREEDY, SAMPLE):
         vocabulary = model.architecture.vocabulary
         return greedy_head(vocabulary) if name == GREEDY else sample_head(vocabulary, cache)
-    nets = _NetMaker(model, precision or Precision(), length, cache)
+    nets = _NetMaker(model, precision or Precision(), length, cache, {} if layers is None else layers)
     if match[2] is not None:
         return nets.block(name, int(match[2]), decode="_cache_" in name)
     return nets.head(logits) if name == "lm_head" else nets.embedding(name)
 
 
 class _NetMaker:
-    def __init__(self, model: LanguageModel, precision: Precision, length: int, cache: int) -> None:
+    def __init__(
+        self,
+        model: LanguageModel,
+        precision: Precision,
+        length: int,
+        cache: int,
+        layers: dict[int, LayerWeights],
+    ) -> None:
         self.model, self.facts, self.precision = model, model.architecture, precision
-        self.length, self.cache = length, cache
+        self.length, self.cache, self.layers = length, cache, layers
+
+    def layer(self, index: int) -> LayerWeights:
+        """The weights of a layer in the precision of the bundle."""
+        if index not in self.layers:
+            read, bits = self.model.layer(index), self.precision.bits
+            q, k, v, o, gate, up, down = (
+                in_precision(getattr(read, part), self.precision, bits, f"layers.{index}.{part}") for part in LINEAR
+            )
+            self.layers[index] = read._replace(q=q, k=k, v=v, o=o, gate=gate, up=up, down=down)
+        return self.layers[index]
 
     def type(self, *shape: int) -> TensorType:
         return TensorType(shape, self.precision.dtype)
@@ -123,12 +142,11 @@ class _NetMaker:
         rows = self.type(1, self.cache, facts.kv_heads, facts.head_dim)
         history = [[b.input(f"history_{each}", rows)] if decode else [] for each in "kv"]
         mask = self._windowed(b, mask, positions, facts.windows[index], decode)
-        w, dtype = self.model.layer(index), self.precision.dtype
+        w, dtype = self.layer(index), self.precision.dtype
 
         def linear(x: Value, part: str) -> Value:
             with b.at(part):
-                converted = in_precision(getattr(w, part), self.precision, self.precision.bits, f"{name}.{part}")
-                return product(b, x, converted, dtype, part)
+                return product(b, x, getattr(w, part), dtype, part)
 
         heads = (("q", facts.heads), ("k", facts.kv_heads), ("v", facts.kv_heads))
         y = self._norm(b, x, w.attention_norm, "attention_norm")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -20,6 +21,7 @@ from bmcompiler.cli.llm import main as command
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import TensorType
+from bmcompiler.llm import compile as compile_module
 from bmcompiler.llm.bundle import Bundle
 from bmcompiler.llm.compile import BundleOptions, compile_bundle
 from bmcompiler.llm.estimate import estimate, weight_bytes
@@ -94,6 +96,34 @@ def test_nets_of_a_layer_share_weights_and_caches_last(model: LanguageModel, tmp
     again = bmodel.load(tmp_path / "x.bmodel")
     assert isinstance(again, Bm168xModel) and Bundle.of(again).rows == (8,)
     assert b"".join(map(bytes, again.parts())) == b"".join(map(bytes, made.parts()))
+
+
+def test_nets_that_are_finished_are_not_compiled_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bundle by files of its nets, by two processes, and once more after an end in the middle: the same bytes."""
+    options = BundleOptions(Precision("f16", 8), length=8, check="never")
+    wanted = b"".join(map(bytes, compile_bundle(folder, options).model.parts()))
+    asked: list[str] = []
+    original = compile_module.compile_group
+
+    def noted(model: LanguageModel, names: tuple[str, ...], options: BundleOptions) -> Any:
+        asked.append(names[0])
+        return original(model, names, options)
+
+    first = compile_bundle(folder, options, parts=tmp_path, jobs=2)
+    monkeypatch.setattr(compile_module, "compile_group", noted)
+    for names in ([], ["block_1"]):
+        for name in names:  # as if it had ended before
+            (next(tmp_path.iterdir()) / f"{name}.json").unlink()
+        again = compile_bundle(folder, options, parts=tmp_path)
+        assert asked == names
+        for made in (first, again):
+            assert b"".join(map(bytes, made.model.parts())) == wanted
+    compile_bundle(folder, replace(options, length=4), parts=tmp_path)
+    assert len(asked) == 1 + 6  # another compilation has files of its own
+    with pytest.raises(UsageError, match="processes share nets by files"):
+        compile_bundle(folder, options, jobs=2)
 
 
 def test_the_last_net_may_give_the_token(model: LanguageModel) -> None:

@@ -1,0 +1,90 @@
+"""Nets of a bundle that have the same weights, compiled as programs of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from bmcompiler.bmodel import BModel
+from bmcompiler.defaults import LLM_TARGET
+from bmcompiler.driver import compile_readers
+from bmcompiler.errors import UsageError
+from bmcompiler.llm.heads import GREEDY, SAMPLE
+from bmcompiler.llm.model import LanguageModel
+from bmcompiler.llm.nets import build_net
+from bmcompiler.llm.precision import Precision
+from bmcompiler.options import ModuleOptions, as_check, as_level
+from bmcompiler.target import find_target
+
+
+@dataclass(frozen=True)
+class BundleOptions:
+    """How a model becomes a bundle.
+
+    Attributes:
+        precision: types of activations and weights.
+        length: tokens of a prompt that are read at once. cache: tokens there is room for, None for as many.
+        logits: lm_head gives scores of all tokens, and two more nets choose by them; else the token with the highest.
+        opt: level of optimisation, 0 to 2. check: whether programs are proven, see `ModuleOptions`.
+    """
+
+    precision: Precision = field(default_factory=Precision)
+    length: int = 512
+    cache: int | None = None
+    logits: bool = True
+    opt: int = 2
+    check: str | int = "auto"
+
+    def __post_init__(self) -> None:
+        if self.length < 1 or (self.cache is not None and self.cache < self.length):
+            raise UsageError(f"prompts of {self.length} tokens do not fit a cache of {self.cache}")
+
+
+def net_groups(model: LanguageModel, logits: bool) -> Iterator[tuple[str, ...]]:
+    """Names of the nets of a bundle, together where they have the same weights. logits: see `BundleOptions`."""
+    yield "embedding", "embedding_cache"
+    for layer in range(model.architecture.layers):
+        yield f"block_{layer}", f"block_cache_{layer}"
+    yield ("lm_head",)
+    if logits:
+        yield (GREEDY,)
+        yield (SAMPLE,)
+
+
+def keeps_memory(name: str) -> bool:
+    """Whether inputs and outputs of a net last between launches: its address mode is io_alone."""
+    return name.startswith("block_cache_") or name in (GREEDY, SAMPLE)
+
+
+def compile_group(model: LanguageModel, names: Sequence[str], options: BundleOptions) -> tuple[BModel, str]:
+    """Nets with one memory of weights, as a model with each by its name; why they are not proven, "" if they are.
+
+    Weights of a layer are read and quantized once. Raises as `compile_bundle`.
+    """
+    build = partial(
+        build_net,
+        model,
+        length=options.length,
+        cache=options.cache,
+        precision=options.precision,
+        logits=options.logits,
+        layers={},
+    )
+    result = compile_readers([partial(build, name) for name in names], module_options(options, names[0]))
+    found = result.model.apart(names, [name for name in names if keeps_memory(name)])
+    return found, "" if result.checked is None or result.checked.samples else result.checked.reason
+
+
+def module_options(options: BundleOptions, net: str) -> ModuleOptions:
+    """Of the compiler: hidden states and caches have the type of the bundle at the borders, scores are f32."""
+    dtype = "f32" if net in (GREEDY, SAMPLE) else options.precision.dtype
+    passes = find_target(LLM_TARGET).pipeline(dtype, options.opt)
+    borders = f"half-precision{{dtype={dtype},inputs=true,outputs={str(net != 'lm_head').lower()}}}"
+    return ModuleOptions(
+        target=LLM_TARGET,
+        opt=as_level(options.opt),
+        check=as_check(options.check),
+        log=lambda text: None,
+        pipeline=passes.replace(f"half-precision{{dtype={dtype}}}", borders),
+    )
