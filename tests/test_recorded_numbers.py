@@ -240,13 +240,18 @@ def of_operations() -> Iterator[Case]:
 
 def of_transfers_and_stages() -> Iterator[Case]:
     """Conversions of the BM1684's GDMA; stages of the DV700."""
+
+    def activated(kind: int, param: int) -> Any:
+        """As halves: the last bits of exponentials are those of the processor."""
+        return stages.to_half(stages.activate(floats(), kind, param))
+
     for (source, target), function in gdma._CONVERSIONS.items():
         values = {np.float32: floats(), np.float16: halves().view(np.float16)}
         x = values.get(gdma._DTYPES[source].type, np.arange(-128, 128).astype(gdma._DTYPES[source]))
         yield f"gdma {source} {target}", partial(function, x)
     yield "dv to_half", partial(stages.to_half, floats())
     for kind, param in product(range(8), (0, 0x3C00, 0xB800, 0x4600)):
-        yield f"dv activate {kind} {param}", partial(stages.activate, floats(), kind, param)
+        yield f"dv activate {kind} {param}", partial(activated, kind, param)
 
 
 TABLES = (of_shifts, of_quantization, of_floats, of_sums, of_vectors, of_operations, of_transfers_and_stages)

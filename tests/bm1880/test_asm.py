@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.backends.bm1880.asm import assemble, disassemble
 from bmcompiler.backends.bm1880.cmdbuf import normalised, pack_cpu, records
-from bmcompiler.backends.bm1880.isa import CPU, GDMA, HEADER, TIU, Engine
+from bmcompiler.backends.bm1880.isa import CPU, CPU_PAYLOAD, GDMA, HEADER, TIU, Engine
 from bmcompiler.errors import EncodingError, FileFormatError
 
 SIZES = {Engine.TPU: (112,), Engine.GDMA: (64,), Engine.CPU: (48, 224, 228, 400)}
@@ -145,3 +145,16 @@ def test_records_index_a_buffer() -> None:
     assert index.payloads(Engine.GDMA).shape == (3, 64)
     assert GDMA.decode(index.payloads(Engine.GDMA))["direction"].tolist() == [0, 0, 1]
     assert len(records(b"")) == 0
+
+
+@pytest.mark.parametrize("around", [CPU_PAYLOAD, 255, 256, 512])
+def test_records_of_the_host_hold_their_parameters_in_whole_words(around: int) -> None:
+    """Those as long as the shortest payload, as what a header says in a byte, some fewer and some more."""
+    for size in range(max(0, around - CPU.size - 9), around - CPU.size + 9):
+        params = bytes((7 * i + 1) % 256 for i in range(size))
+        data = pack_cpu("softmax", params) + pack_cpu("other", b"\1")
+        found = records(data)
+        start, length = int(found.offset[0]), int(found.length[0])
+        assert len(found.offset) == 2 and length % 4 == 0
+        assert length == max(CPU_PAYLOAD, CPU.size + size + -(CPU.size + size) % 4)
+        assert data[start + CPU.size : start + length] == params.ljust(length - CPU.size, b"\0")
