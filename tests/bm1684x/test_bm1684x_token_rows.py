@@ -67,6 +67,51 @@ def test_any_rows_give_the_same_bits(
         check(module)
 
 
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from([(130, FEW), (2, 70, FEW), (1, 1, 65, FEW), (2, 3, 20, FEW)]),
+    st.sampled_from([64, 130, 200]),
+    st.sampled_from(["f16", "f32"]),
+    st.booleans(),
+    st.tuples(st.integers(1, 2), st.just(1), st.integers(1, 3), st.integers(1, 4)),
+)
+def test_any_columns_of_a_product_give_the_same_bits(
+    shape: tuple[int, ...], width: int, dtype: str, transposed: bool, slices: tuple[int, int, int, int]
+) -> None:
+    net = Net([shape])
+    sizes = (width, FEW) if transposed else (FEW, width)
+    right, bias = (net.f32(*each) if dtype == "f32" else half(net, *each) for each in (sizes, (width,)))
+    x = net.inputs[0] if dtype == "f32" else net.b.cast(net.inputs[0], dtype=dtype)
+    made = net.b.matmul(x, right, bias, transpose_right=transposed)
+    assert made.op is not None
+    made.op.attributes[GROUP], made.op.attributes[SLICES] = 0, slices
+    check(net.module([made if dtype == "f32" else net.b.cast(made, dtype="f32")]))
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_weights_are_multiplied_part_by_part(dtype: str) -> None:
+    """Products, functions of them and sums with others are cut along their columns."""
+    net = Net([(70, FEW)])
+    x = net.inputs[0] if dtype == "f32" else net.b.cast(net.inputs[0], dtype=dtype)
+    rights = [net.f32(FEW, 200) if dtype == "f32" else half(net, FEW, 200) for _ in range(2)]
+    left, right = (net.b.matmul(x, each) for each in rights)
+    made = net.b.mul(left, right) if dtype == "f32" else net.b.cast(net.b.mul(left, right), dtype="f32")
+    module = net.module([made])
+    for op in computed(module)[dtype != "f32" :]:
+        op.attributes[GROUP], op.attributes[SLICES] = 0, (1, 1, 1, 3)
+    assert {row.tiles for row in check(module).rows if row.kind in ("matmul", "mul")} == {3}
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from([2, 4, 16, 17, 48, 49, 100, 197, 272]), st.integers(1, 130), st.booleans())
+def test_rows_are_folded_as_evaluation_says(columns: int, rows: int, makes: bool) -> None:
+    net = Net([(rows, FEW)])
+    x = net.b.matmul(net.inputs[0], net.f32(FEW, columns)) if makes else net.b.tanh(net.inputs[0])
+    norm = net.b.rms_norm(net.b.softmax(x, axis=1), net.f32(x.shape[1]), axis=1, epsilon=1e-6)
+    means = net.b.reduce(x, axes=[1], method="mean")
+    check(net.module([norm, means, net.b.arg(x, axis=1, method="max")]))
+
+
 @pytest.mark.parametrize("shape", [(640, FEW), (1, 640, FEW), (2, 320, FEW)])
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 def test_what_is_between_products_stays_in_local_memory(shape: tuple[int, ...], dtype: str) -> None:

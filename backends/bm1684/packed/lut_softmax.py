@@ -29,6 +29,9 @@ class LutSoftmaxKernel(ReductionKernel[LutSoftmax]):
     def axes(self, op: LutSoftmax) -> tuple[int, ...]:
         return (op.axis % op.type.rank,)
 
+    def folds(self, op: LutSoftmax) -> bool:
+        return False
+
     def steps(self, op: LutSoftmax) -> Steps:
         """Behind the look-up."""
         return self.machine.recorded(_shares, 1, axes=self.view(op).axes)

@@ -82,8 +82,8 @@ class LocalKernel(kernels.LocalKernel[OpT], DeviceKernel[OpT]):
         if own is not None or rows is None or not self.views_result(op):
             return own
         alike = (*sizes[:2], prod(sizes[2:])) == (*rows[:2], rows[3])
-        found = rows_of(four_axes(op.type.shape), box) if alike else None
-        return found and (*found, (0, sizes[2]), (0, sizes[3]))
+        found = rows_of(four_axes(op.type.shape), box, parts=sizes[2] == 1) if alike else None
+        return found and (*found, (0, sizes[2]), box[3] if sizes[2] == 1 else (0, sizes[3]))
 
     def fits(self, work: TileWork) -> bool:
         """Whether the buffers of a tile fit local memory side by side."""

@@ -9,7 +9,7 @@ import math
 import struct
 from functools import cache
 
-from bmcompiler.backends.lanes.recipes.exponential import exp, exp_below_zero, expm1, sigmoid
+from bmcompiler.backends.lanes.recipes.exponential import exp, exp_below_zero, expm1, inverse, sigmoid
 from bmcompiler.backends.lanes.recipes.recorder import SIGN, Number, Recorder, Register
 from bmcompiler.backends.lanes.tables import BYTE_VALUES, OwnTable
 
@@ -136,11 +136,13 @@ def sign(m: Recorder, x: Register) -> Register:
 
 
 def erf(m: Recorder, x: Register) -> Register:
-    """Error function, off by less than 2e-7."""
+    """Error function, off by less than 5e-7."""
     size = m.min(m.abs(x), _ERF_LIMIT)
     square = m.mul(size, size)
-    t = m.div(1.0, m.add(m.mul(size, _ERF_SCALE), 1.0))
-    far = m.mul(m.mul(m.polynomial(t, _ERF), t), exp_below_zero(m, m.neg(square)))
+    power = exp_below_zero(m, m.neg(square))
+    t = inverse(m, m.add(m.mul(size, _ERF_SCALE), 1.0))
+    far = m.mul(m.mul(m.polynomial(t, _ERF), t), power)
+    square = m.mul(size, size) if m.word_sums else square  # again, where a plane to keep it is dearer
     near = m.mul(m.polynomial(m.min(square, 0.25), _ERF_NEAR), size)
     value = m.choose(size, 0.5, m.sub(1.0, far), near)
     return m.or_(value, m.and_(x, SIGN))

@@ -8,7 +8,7 @@ import numpy as np
 
 from bmcompiler.backends.lanes.arithmetic import Arithmetic, Words
 from bmcompiler.backends.lanes.operands import Immediate
-from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, TILE, Operand, RecipeStep, Rows, Scan
+from bmcompiler.backends.lanes.recipes.recorder import NEUTRAL, REDUCED, TILE, Operand, RecipeStep, Rows, Scan
 from bmcompiler.backends.lanes.tables import OwnTable, Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Window
@@ -42,7 +42,7 @@ class Evaluator:
         x = _as_float(source)
         _, c, h, w = x.shape
         rows, above = step.window
-        kernel = (rows or h, w if 3 in axes and step.height != TILE else 1)
+        kernel = (rows or h, w if 3 in axes and step.height == REDUCED else 1)
         out = (h, w) if step.height == TILE else (1, w // kernel[1])
         one = (1, 1)
         window = Window(kernel, one, one, one, (above, 0), (max(rows - 1 - above, 0), 0), out)

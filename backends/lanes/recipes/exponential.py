@@ -20,6 +20,10 @@ _WHOLE = 1.5 * 2.0**23
 _LARGEST, _SMALLEST = 3.4028234663852886e38, 2.0**-126
 _ONE, _MANTISSA = 0x3F80_0000, 0x007F_FFFF
 _EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
+_NOTHING = -88.0
+"""Whose exponent is all zeros, so that this and what lies below come out as 0."""
+_LN_2_HIGH = 355 / 512
+"""ln 2 in so few bits that its products by whole numbers up to 127 are exact."""
 _RECIPROCAL, _NEWTON_STEPS = 0x7EF3_11C7, 3
 """Less the bits of x, those of a number near 1 / x; three steps leave the rounding of the last one."""
 _NAN, _NO_LOGARITHM = float("nan"), float("-inf")
@@ -49,7 +53,9 @@ def exp(m: Recorder, x: Number, top: float = _OVERFLOWING) -> Register:
 
 
 def exp_below_zero(m: Recorder, x: Register) -> Register:
-    """e**x for x that is at most 0."""
+    """e**x for x that is at most 0; 0 where it is less than any normal number."""
+    if m.word_sums:
+        return _power_below_zero(m, x)
     part, power = _split(m, x, 0.0, limited=True)
     return m.mul(m.add(part, 1.0), power)
 
@@ -94,6 +100,19 @@ def sigmoid(m: Recorder, x: Number) -> Register:
     return m.div(1.0, m.add(_exp_of_negative(m, x, FINITE), 1.0))
 
 
+def _power_below_zero(m: Recorder, x: Register) -> Register:
+    """e**x for x that is at most 0, without a table: 2**n * e**r as below, but n * ln 2 is taken off in two parts.
+
+    n is computed for each part: that takes less than a plane to keep it.
+    """
+    limited = m.max(x, _NOTHING)
+    whole = m.add(m.mul(limited, 1 / math.log(2)), _WHOLE + _EXPONENT_BIAS)
+    rest = limited
+    for part in (_LN_2_HIGH, math.log(2) - _LN_2_HIGH):
+        rest = m.sub(rest, m.mul(m.sub(whole, _WHOLE + _EXPONENT_BIAS), part))
+    return m.mul(m.add(m.series(rest, Table.EXP_SERIES, _HALF_TERMS), 1.0), m.shift(whole, _MANTISSA_BITS))
+
+
 def _power_of_negative(m: Recorder, x: Number) -> Register:
     """e**-x without a table, between 2**-125 and 2**125; its relative error grows with |x|, to 4e-6.
 
@@ -104,6 +123,11 @@ def _power_of_negative(m: Recorder, x: Number) -> Register:
     whole = m.add(scaled, _WHOLE + _EXPONENT_BIAS)
     rest = m.mul(m.sub(scaled, m.sub(whole, _WHOLE + _EXPONENT_BIAS)), math.log(2))
     return m.mul(m.add(m.series(rest, Table.EXP_SERIES, _HALF_TERMS), 1.0), m.shift(whole, _MANTISSA_BITS))
+
+
+def inverse(m: Recorder, x: Register) -> Register:
+    """1 / x of 1 to 2**126."""
+    return _reciprocal(m, x) if m.word_sums else m.div(1.0, x)
 
 
 def _reciprocal(m: Recorder, x: Register) -> Register:

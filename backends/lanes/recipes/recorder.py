@@ -36,8 +36,10 @@ class Rows(NamedTuple):
 
 Operand = Register | Rows | Immediate
 Number = Register | Rows | float | int
-TILE, REDUCED = 0, 1
-"""Heights of registers: as many rows as the tile, or what a reduction leaves; others count rows."""
+TILE, REDUCED, COLUMNS = 0, 1, -1
+"""Heights of registers: as many rows as the tile, what a reduction leaves, the row that is left of columns; others
+count rows.
+"""
 ONE = 0x3F80_0000
 SIGN = 0x8000_0000
 MAGNITUDE = 0x7FFF_FFFF
@@ -63,7 +65,7 @@ class RecipeStep(NamedTuple):
         terms: entries of the table that are used.
         window: of reductions: rows of the window and zero rows above; 0 rows = all that is reduced.
         scan: the operation runs from row to row of its only operand.
-        height: of the result: `TILE`, `REDUCED` or a number of rows.
+        height: of the result: `TILE`, `REDUCED`, `COLUMNS` or a number of rows.
     """
 
     unit: Unit
@@ -74,6 +76,11 @@ class RecipeStep(NamedTuple):
     window: tuple[int, int] = (0, 0)
     scan: Scan | None = None
     height: int = TILE
+
+    @property
+    def small(self) -> bool:
+        """Whether the result is what a reduction leaves."""
+        return self.height in (REDUCED, COLUMNS)
 
     @property
     def in_place(self) -> bool:
@@ -92,10 +99,13 @@ def float_bits(value: float) -> int:
 
 
 class Recorder:
-    """Records the steps of a recipe; `word_sums`, `own_tables`: of `LaneFacts`, for recipes that know another way."""
+    """Records the steps of a recipe; `word_sums`, `own_tables`: of `LaneFacts`, for recipes that know another way.
 
-    def __init__(self, inputs: int, word_sums: bool = False, own_tables: bool = False) -> None:
-        self.inputs, self.word_sums, self.own_tables = inputs, word_sums, own_tables
+    `folded`: reductions over h and w are those of columns first, and then of the row that is left.
+    """
+
+    def __init__(self, inputs: int, word_sums: bool = False, own_tables: bool = False, folded: bool = False) -> None:
+        self.inputs, self.word_sums, self.own_tables, self.folded = inputs, word_sums, own_tables, folded
         self.steps: list[RecipeStep] = []
         self._heights = [TILE] * inputs
 
@@ -206,11 +216,15 @@ class Recorder:
 
     def total(self, a: Register) -> Register:
         """Sum over the reduced axes, in the chip's order."""
-        return self._add(RecipeStep(Unit.WINDOW_SUM, (a,), height=REDUCED))
+        return self._reduced(Unit.WINDOW_SUM, a)
 
     def highest(self, a: Register) -> Register:
         """Maximum over the reduced axes."""
-        return self._add(RecipeStep(Unit.WINDOW_MAX, (a,), height=REDUCED))
+        return self._reduced(Unit.WINDOW_MAX, a)
+
+    def _reduced(self, unit: Unit, a: Register) -> Register:
+        rows = self._add(RecipeStep(unit, (a,), height=COLUMNS)) if self.folded else a
+        return self._add(RecipeStep(unit, (rows,), height=REDUCED))
 
     def window_total(self, a: Register, rows: int, above: int) -> Register:
         """Sums over windows of so many rows, the first of which begins `above` rows above the tile."""

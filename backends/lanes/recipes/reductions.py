@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bmcompiler.backends.lanes.recipes.exponential import exp, exp_below_zero, log, log_of_normal
+from bmcompiler.backends.lanes.recipes.exponential import exp, exp_below_zero, inverse, log, log_of_normal
 from bmcompiler.backends.lanes.recipes.powers import root
 from bmcompiler.backends.lanes.recipes.recorder import ONE, Recorder, Register
 
@@ -33,7 +33,7 @@ def log_sum_exp(m: Recorder, x: Register) -> Register:
 def softmax(m: Recorder, x: Register) -> Register:
     """e**(x - maximum) times the inverse of its sum."""
     powers = exp_below_zero(m, m.sub(x, m.highest(x)))
-    return m.mul(powers, m.div(1.0, m.total(powers)))
+    return m.mul(powers, inverse(m, m.total(powers)))
 
 
 def log_softmax(m: Recorder, x: Register) -> Register:

@@ -19,7 +19,7 @@ from bmcompiler.backends.lanes.operands import Words as Tile
 from bmcompiler.backends.lanes.recipes.emission import Emitter, Plane, window_geometry
 from bmcompiler.backends.lanes.recipes.evaluation import Evaluator
 from bmcompiler.backends.lanes.recipes.halves import ITEMS, HalfEvaluator
-from bmcompiler.backends.lanes.recipes.recorder import REDUCED, TILE, RecipeStep, Recorder, Register
+from bmcompiler.backends.lanes.recipes.recorder import COLUMNS, REDUCED, TILE, RecipeStep, Recorder, Register
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.errors import EncodingError
 from bmcompiler.numeric.arrays import Floats, Int32s
@@ -97,7 +97,7 @@ class Steps:
     def _shape(self, height: int, shape: Shape) -> Shape:
         """Shape of what has this height on tiles of `shape`."""
         n, c, h, w = shape
-        return n, c, height or h, 1 if height == REDUCED and 3 in self.axes else w
+        return n, c, abs(height) or h, 1 if height == REDUCED and 3 in self.axes else w
 
     @cached_property
     def spread(self) -> Steps:
@@ -111,7 +111,7 @@ class Steps:
 
     @property
     def small_registers(self) -> int:
-        """Planes of the size of a reduced tile that they need besides the result."""
+        """Planes of the size of a row of a tile that they need besides the result."""
         return max((place.plane for place in self._places if place.small), default=0)
 
     @cached_property
@@ -127,8 +127,8 @@ class Steps:
         for number, step in enumerate(self.steps, self.inputs):
             ready = number if step.in_place and not self.apart else number - 1
             taken = {place: by for place, by in taken.items() if last_use[by] > ready}
-            small = step.height == REDUCED
-            may_be_result = small == (last.height == REDUCED) and (number == end or number not in kept)
+            small = step.small
+            may_be_result = small == last.small and step.height != COLUMNS and (number == end or number not in kept)
             place = RegisterPlace(small, 0 if may_be_result else 1)
             while place in taken:
                 place = RegisterPlace(small, place.plane + 1)
@@ -226,7 +226,7 @@ class Steps:
         Args:
             inputs: where they lie; a plain number is an address with the default layout. Zero strides broadcast.
             output: where the result goes; it must not overlap an input.
-            scratch: addresses of `registers` planes of a tile; small: of `small_registers` planes of a reduced tile.
+            scratch: addresses of `registers` planes of a tile; small: of `small_registers` planes of a row of it.
 
         Raises:
             EncodingError: too few scratch planes, or strides for a command that knows only the default layout.
@@ -257,13 +257,15 @@ def record(
     axes: tuple[int, ...] = (),
     given: tuple[int, ...] = (),
     dtype: str = "f32",
+    folded: bool = False,
     **named: Any,
 ) -> Steps:
     """The steps of `recipe(recorder, *registers, *arguments, **named)` with so many registers.
 
-    Args: axes, dtype: see `Steps`. given: inputs by operand of the recipe, where one is given twice.
+    Args: axes, dtype: see `Steps`. given: inputs by operand of the recipe, where one is given twice. folded: see
+        `Recorder`.
     """
-    recorder = Recorder(inputs, chip.word_sums, chip.own_tables)
+    recorder = Recorder(inputs, chip.word_sums, chip.own_tables, folded)
     result = recipe(recorder, *map(Register, given or range(inputs)), *arguments, **named)
     last = recorder.steps[-1] if recorder.steps else None
     if last is None or last.unit is Unit.MAC or result.number != inputs + len(recorder.steps) - 1:

@@ -27,7 +27,7 @@ from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.images import Group, images_of, repeated
 from bmcompiler.codegen.groups.issue import issue_loads
 from bmcompiler.codegen.groups.refine import Span, refined
-from bmcompiler.codegen.groups.regions import LocalCopier, four_axes
+from bmcompiler.codegen.groups.regions import LocalCopier, four_axes, whole_box
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, cuts
 from bmcompiler.codegen.groups.stripes import Known, stripes_of
@@ -194,7 +194,10 @@ def _groups(run: Plans, level: int, refine: bool = False) -> list[Group]:
 
 
 def _shared_weights(segments: Segments, groups: Sequence[Group]) -> Iterator[Group]:
-    """Ops whose weights take much of local memory, each as a group that is cut along its channels."""
+    """Ops whose weights take much of local memory, each as a group that is cut along its channels.
+
+    Where rows lie in lanes it is cut along their columns.
+    """
     taken = {op for ops, _ in groups for op in ops}
     for op, work in zip(segments.ops, segments.works):
         if work is None or op in taken or len(op.results) != 1:
@@ -202,12 +205,13 @@ def _shared_weights(segments: Segments, groups: Sequence[Group]) -> Iterator[Gro
         weights = max((buffer.lane_bytes for buffer in work.inputs if buffer.coefficient), default=0)
         if weights * _HEAVY < segments.tiler.lane_bytes:
             continue
-        n, channels, h, w = four_axes(op.results[0].shape)
-        lanes = segments.copier.grain(op.results[0])[1]
-        count = min(-(-channels // lanes), -(-weights * _PARTS // segments.tiler.lane_bytes))
-        first = cuts(channels, count, lanes)[0]
-        if count > 1 and segments.kernels.part(op, ((0, n), first, (0, h), (0, w))) is not None:
-            yield [op], (1, count, 1, 1)
+        grain, box = segments.copier.grain(op.results[0]), list(whole_box(four_axes(op.results[0].shape)))
+        axis = 1 if grain[2] == 1 else 3
+        size = box[axis][1]
+        count = min(-(-size // grain[axis]), -(-weights * _PARTS // segments.tiler.lane_bytes))
+        box[axis] = cuts(size, count, grain[axis])[0]
+        if count > 1 and segments.kernels.part(op, tuple(box)) is not None:
+            yield [op], (1, count, 1, 1) if axis == 1 else (1, 1, 1, count)
 
 
 def _own_loads(segments: Segments, best: Sequence[Group]) -> Iterator[Group]:

@@ -53,11 +53,14 @@ def box_of(contents: Contents) -> Box | None:
     return (first // c, (end - 1) // c + 1), channels, rows, columns
 
 
-def rows_of(shape: Sequence[int], box: Box) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """(matrices, rows of each) of a box of a shape of four axes; None where they do not follow each other."""
+def rows_of(shape: Sequence[int], box: Box, parts: bool = False) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """(matrices, rows of each) of a box of a shape of four axes; None where they do not follow each other.
+
+    Args: parts: of rows will do, too.
+    """
     (n0, n1), (c0, c1), rows, columns = box
     _, c, _, w = shape
-    if columns != (0, w) or (n1 - n0 > 1 and (c0, c1) != (0, c)):
+    if not (parts or columns == (0, w)) or (n1 - n0 > 1 and (c0, c1) != (0, c)):
         return None
     return (n0 * c + c0, (n1 - 1) * c + c1), rows
 

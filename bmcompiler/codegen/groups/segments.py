@@ -214,12 +214,12 @@ class Segments:
         return best
 
     def _candidates(self, end: int) -> Iterator[Slices]:
-        """Slices along n first, then along n and h; along c for a single op."""
+        """Slices along n first, then along n and h; along c for a single op, along w where rows lie in lanes."""
         op = self.ops[end - 1]
         if len(op.results) != 1:
             return
-        n, c, h, _ = four_axes(op.results[0].shape)
-        images, lanes, rows, _ = self.copier.grain(op.results[0])
+        n, c, h, w = four_axes(op.results[0].shape)
+        images, lanes, rows, columns = self.copier.grain(op.results[0])
         groups = -(-n // images)
         yield from ((k, 1, 1, 1) for k in (2, 3, 4, 6, 8, 16, 32) if k < groups)
         if groups > 1:
@@ -227,6 +227,8 @@ class Segments:
         yield from ((groups, 1, k, 1) for k in _COUNTS if k <= -(-h // rows))
         if self.heavy[end - 1]:
             yield from ((1, k, 1, 1) for k in _COUNTS if k <= -(-c // lanes))
+        if columns > 1:
+            yield from ((1, 1, 1, k) for k in _COUNTS if k <= -(-w // columns))
 
     def _grow(self, end: int, slices: Slices, first: int) -> Iterator[tuple[int, float]]:
         """(first op, cost) of the groups with these slices that end before op `end`, the shortest first."""
@@ -307,8 +309,9 @@ class Segments:
         """Cycles of the group, with what it lets stay, and what has to go for it."""
         start, end = span
         count = prod(slices)
-        weights = growing.weight_bytes * slices[1]
-        loads = growing.transfers * slices[1] + count * sum(growing.outer_loads.values())
+        parts = slices[1] * slices[3]
+        weights = growing.weight_bytes * parts
+        loads = growing.transfers * parts + count * sum(growing.outer_loads.values())
         costs = SegmentCosts(growing.cycles * count, weights, loads, growing.copies * count)
         keep: list[tuple[float, int]] = []
         sliced = count > 1
@@ -316,7 +319,7 @@ class Segments:
             if value in growing.made:
                 continue
             made = self.made_at.get(value)
-            again = nbytes * (1 if slices[1] > 1 else count)
+            again = nbytes * (1 if parts > 1 else count)
             if made is None:
                 costs.nbytes += again
             else:
@@ -337,7 +340,7 @@ class Segments:
                 free -= size
             else:
                 costs.nbytes += bus
-        if count > 1 and slices[1] == 1 and growing.weight_lane > free:
+        if count > 1 and parts == 1 and growing.weight_lane > free:
             costs.nbytes += growing.weight_bytes * (count - 1) * (1 - max(0, free) / growing.weight_lane)
         return costs.time(self.tiler)
 

@@ -40,7 +40,7 @@ class LaneCopier(LocalCopier):
     def grain(self, value: Value) -> Shape:
         """Rows of products lie in lanes, and those of what groups see as one matrix."""
         rows = self.facts.rows_in_lanes and (isinstance(value.op, Matmul) or value.type.rank != RANK)
-        return (1, 1, self.facts.lanes, 1) if rows else super().grain(value)
+        return (1, 1, self.facts.lanes, self.facts.lanes) if rows else super().grain(value)
 
     def images_per_element(self, value: Value) -> int:
         return self.facts.image_slots(item_bytes(value))

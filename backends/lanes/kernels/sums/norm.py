@@ -114,6 +114,9 @@ class LrnKernel(ReductionKernel[Lrn]):
     def axes(self, op: Lrn) -> tuple[int, ...]:
         return (1,)
 
+    def folds(self, op: Lrn) -> bool:
+        return False
+
     def recipe(self, op: Lrn) -> tuple[Any, ...]:
         return reductions.local_response, op.size, op.alpha, op.beta, op.k
 

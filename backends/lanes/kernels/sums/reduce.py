@@ -25,6 +25,9 @@ class ReduceKernel(ReductionKernel[Reduce]):
     def axes(self, op: Reduce) -> tuple[int, ...]:
         return op.axes
 
+    def folds(self, op: Reduce) -> bool:
+        return op.method != "prod"
+
     def recipe(self, op: Reduce) -> tuple[Any, ...]:
         return reductions.REDUCTIONS[op.method], self.view(op).count
 
@@ -57,6 +60,9 @@ class CumulateKernel(ReductionKernel[Cumulate]):
 
     def axes(self, op: Cumulate) -> tuple[int, ...]:
         return (op.axis,)
+
+    def folds(self, op: Cumulate) -> bool:
+        return False
 
     def recipe(self, op: Cumulate) -> tuple[Any, ...]:
         running = Recorder.running_total if op.method == "sum" else Recorder.running_product

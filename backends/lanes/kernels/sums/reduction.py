@@ -6,7 +6,8 @@ as they follow each other in global memory, and the execution units turn them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from math import prod
 from typing import Any
@@ -35,6 +36,8 @@ _SHORT = 16
 """Elements of rows that other ops leave in lanes; shorter ones are hardly worth it."""
 _RISK = 16
 """Copies inside local memory that rows may take longer to move where other ops may leave them in lanes as they are."""
+_TOGETHER = 16
+"""Results that a lane makes at once, of fp32."""
 _COMMANDS = 8  # of a short reduction; long ones take more time for the same bytes
 
 
@@ -47,12 +50,15 @@ class ReducedView:
         strides: of the tensor, in elements.
         out: strides of the dense reduced tensor, in elements; 0 along reduced axes.
         axes: reduced ones: (2,) or (2, 3).
+        folded: whether (h, w) are rows in lanes, of which the columns are reduced first: commands make several results
+            of a lane at once.
     """
 
     shape: Shape
     strides: Strides
     out: Strides
     axes: tuple[int, ...]
+    folded: bool = False
 
     @property
     def count(self) -> int:
@@ -82,20 +88,26 @@ class ReducedView:
             return contents_of(value, (n, c, 1, h * w), (*box[:2], (0, 1), (h * box[3][0], h * box[3][1])))
         if not is_dense(self.strides, self.shape):
             return None
-        if w == 1:
-            return contents_of(value, (n, c, 1, h), (*box[:2], (0, 1), box[2]))
+        if w == 1 or self.folded:
+            return contents_of(value, (n, c, 1, h * w), (*box[:2], (0, 1), (box[2][0] * w, box[2][1] * w)))
         return contents_of(value, self.shape, box)
 
 
-def reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView | None:
+def reduced_view(
+    machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...], folds: bool = False
+) -> ReducedView | None:
     """The view for a reduction of `axes`; None where kept and reduced axes alternate too often.
 
     What the elements of one sum are and their order, row by row of (h, w), does not depend on the view that is chosen.
+
+    Args: folds: whether rows that lie in lanes may be folded.
     """
-    return machine.decided(_reduced_view, machine, shape, axes)
+    return machine.decided(_reduced_view, machine, shape, axes, folds)
 
 
-def _reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...]) -> ReducedView | None:
+def _reduced_view(
+    machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...], folds: bool
+) -> ReducedView | None:
     parts = [
         (is_reduced, prod(d for _, d in group))
         for is_reduced, group in groupby(
@@ -118,9 +130,18 @@ def _reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int,
         return min(choices, key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
     images, lanes, _, _ = rows
     kept = ReducedView((images, lanes, count, 1), (lanes * count, count, 1, 1), (lanes, 1, 0, 0), (2,))
+    width = min((d for d in range(1, count + 1) if count % d == 0), key=partial(_folded_taps, count))
+    if folds and _folded_taps(count, width) < count:
+        kept = replace(kept, shape=(images, lanes, count // width, width), axes=(2, 3), folded=True)
+        kept = replace(kept, strides=(lanes * count, count, width, 1))
     copies = {view: _RISK if view.turns and count >= _SHORT else 2 for view in choices} | {kept: 0}
     copy = machine.cycles.local_copy(rows)
     return min(copies, key=lambda view: _cycles(machine.cycles, view) + copies[view] * copy)
+
+
+def _folded_taps(count: int, width: int) -> int:
+    """Of a row that is folded into rows of such a width, for each result of a lane."""
+    return count // width * -(-width // _TOGETHER) + width
 
 
 def _cycles(timing: LaneCycles, view: ReducedView) -> int:
@@ -144,9 +165,6 @@ def _choices(outer: int, count: int, inner: int) -> list[ReducedView]:
         w = outer // lanes
         found.append(ReducedView((1, lanes, count, w), (0, w * count, 1, count), (0, w, 0, 1), (2,)))
     return found
-
-
-_ALONG_ROWS: Strides = (0, 0, 1, 0)
 
 
 class ReductionKernel(LocalKernel[OpT]):
@@ -181,28 +199,33 @@ class ReductionKernel(LocalKernel[OpT]):
         """Further keyword arguments of the recipe."""
         return {}
 
+    def folds(self, op: OpT) -> bool:
+        """Whether the recipe only reduces all rows, and has no other use for their order."""
+        return True
+
     indexed = False
     """Whether the recipe takes the numbers 0, 1, ... along the reduced axis."""
 
     def view(self, op: OpT) -> ReducedView:
         """How the operand is seen."""
-        view = reduced_view(self.machine, op.operands[0].shape, self.axes(op))
+        view = reduced_view(self.machine, op.operands[0].shape, self.axes(op), self.folds(op))
         assert view is not None, "`has_view` looked"
         return view
 
     def steps(self, op: OpT) -> Steps:
         """The recipe, recorded."""
-        recipe, *arguments = self.recipe(op)
+        (recipe, *arguments), view = self.recipe(op), self.view(op)
         inputs = len(op.operands) + self.indexed
-        return self.machine.recorded(recipe, inputs, *arguments, axes=self.view(op).axes, **self.named(op))
+        return self.machine.recorded(recipe, inputs, *arguments, axes=view.axes, folded=view.folded, **self.named(op))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: OpT, *arrays: Array) -> Array:
         view, steps = self.view(op), self.steps(op)
         x, *vectors = arrays
-        rows = [vector.reshape(1, 1, -1, 1) for vector in vectors]
+        along = (1, 1, *view.shape[2:]) if view.folded else (1, 1, -1, 1)
+        rows = [vector.reshape(along) for vector in vectors]
         if self.indexed:
-            rows.append(_index(view).reshape(1, 1, -1, 1))
+            rows.append(_index(view).reshape(along))
         result = steps.evaluate(_seen(np.ascontiguousarray(x), view.shape, view.strides), *rows)
         out = np.empty(op.type.shape, op.type.numpy)
         small = steps.steps[-1].height == REDUCED
@@ -228,9 +251,9 @@ class ReductionKernel(LocalKernel[OpT]):
 
     def work(self, op: OpT, box: Box) -> TileWork:
         view, steps, dims = self.view(op), self.steps(op), extents(box)
-        _, c, h, _ = dims
-        vector: Shape = (1, min(c, self.chip.lanes), h, 1)
-        spread = (0, 0, 1, 0)
+        _, c, h, w = dims
+        vector: Shape = (1, min(c, self.chip.lanes), h, w if view.folded else 1)
+        spread = (0, 0, *_along_rows(vector)[2:])
         inputs = [self._tile(op.operands[0], view, box), *(self._vector(v, vector) for v in op.operands[1:])]
         if self.indexed:
             inputs.append(self._index_buffer(view, vector))
@@ -271,7 +294,8 @@ class ReductionKernel(LocalKernel[OpT]):
     def scratch(self, op: OpT, steps: Steps, dims: Shape) -> tuple[int, ...]:
         """Bytes of what `emit_steps` needs."""
         view, (n, c, _, w) = self.view(op), dims
-        whole, reduced = map(self.chip.aligned_bytes, (dims, (n, c, 1, 1 if 3 in view.axes else w)))
+        kept = w if view.folded or 3 not in view.axes else 1
+        whole, reduced = map(self.chip.aligned_bytes, (dims, (n, c, 1, kept)))
         return (whole,) * steps.registers + (reduced,) * steps.small_registers + (whole,) * view.turns
 
     def step_cycles(self, op: OpT, steps: Steps, dims: Shape) -> int:
@@ -311,16 +335,21 @@ class ReductionKernel(LocalKernel[OpT]):
         """Values along the reduced axis, one copy in every lane."""
 
         def load(build: LaneBuild, address: int) -> None:
-            build.load_words(build.source(value), value.dtype, shape, _ALONG_ROWS, address)
+            build.load_words(build.source(value), value.dtype, shape, _along_rows(shape), address)
 
         return Buffer(self.chip.aligned_bytes(shape), "", 4 * prod(shape), load, not is_activation(value))
 
     def _index_buffer(self, view: ReducedView, shape: Shape) -> Buffer:
         def load(build: LaneBuild, address: int) -> None:
             source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
-            build.load_words(source, "f32", shape, _ALONG_ROWS, address)
+            build.load_words(source, "f32", shape, _along_rows(shape), address)
 
         return Buffer(self.chip.aligned_bytes(shape), "", 4 * prod(shape), load, True)
+
+
+def _along_rows(vector: Shape) -> Strides:
+    """Of values along the reduced axes, the same for all that is kept."""
+    return (0, 0, vector[3], int(vector[3] > 1))
 
 
 def _seen(array: Array, shape: Shape, strides: Strides) -> Array:

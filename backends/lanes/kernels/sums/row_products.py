@@ -98,19 +98,20 @@ class RowProductKernel(FloatProductKernel):
     def whole(self, op: Matmul) -> TileWork | None:
         """All products in one tile, each matrix an image whose rows are channels, so that other ops read them."""
         product = product_of(op)
-        return self._rows_of_products(op, (0, len(product.pairs)), (0, product.rows))
+        return self._rows_of_products(op, (0, len(product.pairs)), (0, product.rows), (0, product.columns))
 
     def boxed(self, op: Matmul, box: Box) -> TileWork | None:
-        """Rows of some products, with all that they are multiplied by."""
+        """Rows of some products, or some of their columns where the right operand is a constant."""
         product = product_of(op)
         shape = four_axes(op.type.shape)
         if product.rows != shape[2]:
             return None
-        found = rows_of(shape, box)
-        return None if found is None else self._rows_of_products(op, *found)
+        found = rows_of(shape, box, parts=is_constant(op.right))
+        return None if found is None else self._rows_of_products(op, *found, box[3])
 
-    def _rows_of_products(self, op: Matmul, images: Span, rows: Span) -> TileWork | None:
+    def _rows_of_products(self, op: Matmul, images: Span, rows: Span, columns: Span) -> TileWork | None:
         product = product_of(op)
+        some = columns != (0, product.columns)
         lefts, rights = (max(each) + 1 for each in zip(*product.pairs))
         transposed = self.is_transposed(op)
         right = (product.columns, product.depth) if transposed else (product.depth, product.columns)
@@ -123,22 +124,23 @@ class RowProductKernel(FloatProductKernel):
         (first, end), (below, last) = ((min(each), max(each) + 1) for each in zip(*pairs))
         boxes: tuple[Box, ...] = (
             ((first, end), rows, (0, 1), (0, product.depth)),
-            ((below, last), *((0, size) for size in views[1][1:])),
-            (images, rows, (0, 1), (0, product.columns)),
+            ((below, last), *((columns, (0, 1), (0, right[1])) if transposed else ((0, right[0]), (0, 1), columns))),
+            (images, rows, (0, 1), columns),
         )
         if len(pairs) > MOST_PRODUCTS or not all(self.chip.fits_fields(extents(box)) for box in boxes):
             return None
         inputs = [self.machine.activation_in(op.left, views[0], boxes[0])]
-        if transposed and not op.transpose_right:
-            start = below * product.columns * product.depth, product.depth
-            inputs.append(self._constant(op, (0, product.columns), extents(boxes[1]), start, ""))
+        if some or (transposed and not op.transpose_right):
+            pitch = product.depth if transposed else product.columns
+            start = below * product.columns * product.depth + columns[0] * (pitch if transposed else 1)
+            inputs.append(self._constant(op, columns, extents(boxes[1]), (start, pitch), "w" * some))
         else:
             inputs.append(self.machine.activation_in(op.right, views[1], boxes[1]))
         out, made = (
             self.machine.activation_out(op.result, views[2], boxes[2]),
             [(a - first, b - below) for a, b in pairs],
         )
-        work = self._multiplied(op, inputs, out, tuple(map(extents, boxes)), made, 0)
+        work = self._multiplied(op, inputs, out, tuple(map(extents, boxes)), made, columns[0])
         return work if self.fits(work) else None
 
     def _multiplied(
@@ -156,7 +158,7 @@ class RowProductKernel(FloatProductKernel):
         _, rows, _, columns = result
         if biased:
             assert op.bias is not None, "the caller asked for the bias"
-            inputs.append(self._rows(op.bias, first, (1, min(rows, chip.lanes), 1, columns), 0, "nc"))
+            inputs.append(self._rows(op.bias, first, (1, min(rows, chip.lanes), 1, columns), 0, "ncw"))
 
         def image(address: int, view: Shape, number: int) -> Words:
             start = address + number * item * chip.aligned_strides(view, item=item)[0]
