@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from pages import ROOT, copy_file
 
 NOTEBOOK = ROOT / "examples" / "notebook.ipynb"
@@ -54,3 +55,10 @@ def test_the_notebook_gives_the_results_that_it_is_stored_with(
         near = pytest.approx([float(each) for each in NUMBER.findall(stored)], rel=0.02, abs=0.1)
         assert [float(each) for each in NUMBER.findall(now)] == near  # float32 sums of another processor
     assert (tmp_path / folder / "lenet_bm1880.html").exists()
+
+
+def test_a_notebook_without_the_data_says_what_is_missing(tmp_path: Path, users_python: Path | None) -> None:
+    """Another folder of that name is none of ours."""
+    (tmp_path / "models").mkdir()
+    with pytest.raises(CellExecutionError, match="open the notebook inside the checkout, or copy its folder models"):
+        _executed(tmp_path, users_python or Path(sys.executable))
