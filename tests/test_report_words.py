@@ -134,7 +134,8 @@ def test_no_word_of_a_picture_is_cut() -> None:
     data = report_data(compiled(precision="f32"))
     sections = [roofline_section(data), occupancy_section(data)]
     request = Options(target="bm1684x", quantize="int8", data={"data": samples()})
-    sections.append(accuracy_page(study(*LENET, request, samples=2), "LeNet", "bm1684x"))
+    sections.append(accuracy_page(study(*LENET, request, samples=2), "LeNet", request))
+    assert "accuracy on bm1684x int8" in sections[-1] and f"bmcompiler {version()} · quantize int8" in sections[-1]
     pictures = [each for text in sections for each in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
     assert len(pictures) > 3
     assert not [word for picture in pictures for word in cut_words(picture)]

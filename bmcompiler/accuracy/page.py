@@ -10,18 +10,24 @@ import numpy as np
 
 from bmcompiler.accuracy.statistics import LayerNumbers
 from bmcompiler.accuracy.study import Study
+from bmcompiler.options import Options
 from bmcompiler.report.svg import line, svg, title, words
-from bmcompiler.report.tables import Cell, Heading, bullets, framed, table, text
+from bmcompiler.report.tables import Cell, Heading, bullets, framed, made, table, text
+from bmcompiler.told import said
+from bmcompiler.version import version
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 1100, 270, 112, 24, 46
 _FLOOR = 1e-5
 _BARS = 64
 
 
-def accuracy_page(found: Study, net: str, target: str) -> str:
-    """HTML of a study."""
+def accuracy_page(found: Study, net: str, request: Options) -> str:
+    """HTML of a study that was asked for."""
+    chip = " ".join(filter(None, (request.target, request.quantize)))
+    options = {name: words for name, words in said(request).items() if name != "target"}
     body = [
-        f"<h1>{escape(net)} <small>accuracy on {escape(target)}</small></h1>",
+        f"<h1>{escape(net)} <small>accuracy on {escape(chip)}</small></h1>",
+        made(f"bmcompiler {version()}", options),
         _tiles(found),
         "<h2>Error along the net</h2>",
         _course(found),

@@ -90,7 +90,7 @@ def cli(
             from bmcompiler.files.store import atomic_output
 
             with atomic_output(html, PAGE) as stream:
-                stream.write(accuracy_page(found, printable(model.stem), request.target))
+                stream.write(accuracy_page(found, printable(model.stem), request))
             click.echo(f"wrote {html}")
         if suggest is not None:
             _suggest(found, model, weights, request, suggest, max_error / 100, samples)

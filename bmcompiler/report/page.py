@@ -11,7 +11,7 @@ from bmcompiler.report.graph import graph_section
 from bmcompiler.report.groups import group_section
 from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section
-from bmcompiler.report.tables import Cell, Heading, bullets, framed, legend, number, short, stack, table, text
+from bmcompiler.report.tables import Cell, Heading, bullets, framed, legend, made, number, short, stack, table, text
 
 Data = dict[str, Any]
 
@@ -22,7 +22,7 @@ def page(data: Data) -> str:
     chip = " ".join(filter(None, (data["target"], data["precision"])))
     body = [
         f"<h1>{escape(data['net'])} <small>{escape(chip)}</small></h1>",
-        _made(data),
+        made(data["compiler"], data["options"]),
         _tiles(data),
         _programs(data),
         _cpu_section(data),
@@ -40,12 +40,6 @@ def page(data: Data) -> str:
         _seconds_section(data),
     ]
     return framed(title, "\n".join(part for part in body if part))
-
-
-def _made(data: Data) -> str:
-    """By which version, and what it was told."""
-    parts = [data["compiler"], *(f"{name.replace('_', '-')} {value}" for name, value in data["options"].items())]
-    return f'<p class="small made">{escape(" · ".join(parts))}</p>'
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------

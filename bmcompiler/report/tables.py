@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,12 @@ def framed(title: str, body: str) -> str:
     """A self-contained page: frame.html, with the style and the script that sorts tables, around a body."""
     head, _, tail = Path(__file__).with_name("frame.html").read_text(encoding="utf-8").partition("{body}")
     return head.replace("{title}", escape(title)) + body + tail
+
+
+def made(compiler: str, options: Mapping[str, str]) -> str:
+    """By which version, and what it was told."""
+    parts = [compiler, *(f"{name.replace('_', '-')} {value}" for name, value in options.items())]
+    return f'<p class="small made">{escape(" · ".join(parts))}</p>'
 
 
 def table(headings: Iterable[Heading], rows: Iterable[Sequence[Cell]], kind: str = "") -> str:
