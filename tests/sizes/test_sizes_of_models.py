@@ -62,17 +62,20 @@ def test_a_transformer_takes_every_length_and_weighs_as_one(bert: Path, target: 
     assert many.shape == (3, 50, 128) and np.array_equal(many[1:2], one)
 
 
-@pytest.mark.parametrize(
-    ("target", "quantize", "more"), [("bm1684x", "f16", 0.05), ("bm1684x", "int8", 0.05), ("bm1880", "int8", 0.1)]
-)
-def test_narrow_weights_do_not_make_three_programs_heavy(bert: Path, target: str, quantize: str, more: float) -> None:
-    """Commands of two programs of this net (128 channels) are 0.09 of its bytes of weights on the BM1880."""
+@pytest.mark.parametrize(("name", "target", "quantize"), [
+    *(("bert_any", "bm1684x", quantize) for quantize in ("f16", "int8")), ("bert_wide", "bm1880", "int8")
+])  # fmt: skip
+def test_narrow_weights_do_not_make_three_programs_heavy(
+    name: str, target: str, quantize: str, bert: Path, tmp_path: Path
+) -> None:
+    """Of 128 channels, commands of two more programs are 0.09 of the bytes of weights on the BM1880, of 384 0.02."""
+    net = bert if name == "bert_any" else transformer(name, tmp_path)
     given = {"data": _tokens(128, 5, 4)} if quantize == "int8" else {}
     three, one = (
-        bmcompiler.compile(bert, target=target, quantize=quantize, shapes=shapes, check="never", max_cycles=1, **given)
+        bmcompiler.compile(net, target=target, quantize=quantize, shapes=shapes, check="never", max_cycles=1, **given)
         for shapes in (BUCKETS, LARGEST)
     )
-    assert len(three.to_bytes()) / len(one.to_bytes()) - 1 < more
+    assert len(three.to_bytes()) / len(one.to_bytes()) < 1.05
 
 
 def test_padding_gives_what_the_exact_program_gives(bert: Path) -> None:
