@@ -29,6 +29,7 @@ PIPELINE = PipelineTable(
         PassRow("split-means", "takes what is float now; sums change order, so at all levels"),
         PassRow("merge-shortcuts", "takes what is float now; rounds in other places, so at all levels"),
         PassRow("join-siblings", "joined channels may fill the lanes, which fill-lanes then leaves alone"),
+        PassRow("lane-bands", "takes what is float now; sums change order, so at all levels"),
         PassRow("fill-lanes{kind=floats}", "takes what is float now; sums may change order, so at all levels"),
         PassRow("split-deconv{kind=floats}", "takes what is float now; sums change order, so at all levels"),
         PassRow("dead-code", "bands are cut of nothing that is not compiled", precisions=BYTES),

@@ -38,6 +38,7 @@ PIPELINE = PipelineTable(
             "products are as they stay, and asked for their time; sums change order, so at all levels",
             precisions=FLOATS,
         ),
+        PassRow("lane-bands", "types are final; sums change order, so at all levels", precisions=("f32",)),
         PassRow("fill-lanes{kind=floats}", "types are final; sums change order, so at all levels"),
         PassRow("join-groups", "sums change order, so at all levels"),
         PassRow("split-deconv", "takes the deconvolutions that are left; sums change order, so at all levels"),

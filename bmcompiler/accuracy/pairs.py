@@ -20,7 +20,7 @@ from bmcompiler.target import Target
 _LAYOUT = (
     *("fill-image-slots", "move-bands", "join-groups", "split-deconv", "join-siblings", "split-heads"),
     "transposed-products",
-    *("split-means", "merge-shortcuts", "join-upsamples"),
+    *("split-means", "merge-shortcuts", "join-upsamples", "lane-bands"),
     *("fill-lanes", "window-products", "keep-phases", "cut-inputs", "group-layers"),
 )
 """Passes that change how the numbers are computed, not the numbers: what they make has no counterpart in float."""
