@@ -15,7 +15,7 @@ from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.files.store import StrPath
 from bmcompiler.numeric.arrays import Array, Bytes
-from bmcompiler.runtime.bmdevice import RUNTIME, BmContext, BmErr, BmMem, BmRuntimeError
+from bmcompiler.runtime.bmdevice import GMEM_SIZE, RUNTIME, BmContext, BmErr, BmMem, BmRuntimeError
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 from bmcompiler.runtime.simulator.plan import Plan
 from bmcompiler.sizes.choice import Fit, fit, why_not
@@ -359,6 +359,9 @@ def net_of_info(ctx: BmContext, info: BmNetInfo, allocate: bool) -> BmNet:
         raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"input or output leaves {info.neuron_size} bytes of activations")
     if info.input_size % info.batch_size or info.output_size % info.batch_size:
         raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"sizes are not those of {info.batch_size} samples")
+    if info.neuron_size > GMEM_SIZE:
+        reason = f"activations of {info.neuron_size} bytes: device memory has {GMEM_SIZE}"
+        raise BmRuntimeError(BmErr.NOMEM, reason)
     batch = info.batch_size
     source = TensorInfo("input", (batch, info.input_size // batch, 1, 1))
     result = TensorInfo("output", (batch, info.output_size // batch, 1, 1), offset=info.output_offset)
@@ -390,6 +393,6 @@ def _array(data: ReadBuffer) -> Array:
 
 
 def _first(array: Bytes, size: int) -> Bytes:
-    if array.size < size:
+    if not 0 <= size <= array.size:
         raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"the buffer has {array.size} bytes, {size} are needed")
     return array[:size]

@@ -15,7 +15,7 @@ REVIEWED = {
     "bmcompiler/capi/entries.py: _heads": "declarations, at import",
     "bmcompiler/capi/serve.py: _libraries": "libraries that a C program opened",
     "bmcompiler/capi/serve.py: _numbers": "libraries that a C program opened",
-    "bmcompiler/capi/serve.py: _said": "what a call of a C program failed with, of its thread",
+    "bmcompiler/capi/said.py: _said": "what a call of a C program failed with, of its thread",
     "bmcompiler/evaluation/metrics.py: sys": "where a user's metric lies, while it is imported",
     "bmcompiler/ops/base.py: OPS": "classes of ops, at import",
     "bmcompiler/parallel/processes.py: _task": "of a worker process, which has one",

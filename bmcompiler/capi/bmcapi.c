@@ -1,5 +1,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include "bmcapi.h"
 static int (*open_library)(const char *);
@@ -40,8 +41,19 @@ static void load(void)
     Py_XDECREF(found);
     Py_XDECREF(module);
 }
+/* Extension modules do not name libpython among the libraries they need: its symbols must be there for all, also where
+   this library was opened for its own user only (dlopen without RTLD_GLOBAL). */
+static void show_python(void)
+{
+    Dl_info found;
+    if (dladdr((void *)(uintptr_t)Py_IsInitialized, &found) && found.dli_fname)
+        dlopen(found.dli_fname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+/* Python as its installation has it: PYTHONHOME and PYTHONPATH are meant for the user's own Python. Variables of
+   memory (PYTHONMALLOC) are read. */
 static void start(void)
 {
+    PyPreConfig before;
     const char *python = getenv("BMCOMPILER_PYTHON");
     PyConfig config;
     PyStatus status;
@@ -51,7 +63,16 @@ static void start(void)
         PyGILState_Release(state);
         return;
     }
+    show_python();
+    PyPreConfig_InitPythonConfig(&before);
+    before.parse_argv = 0;
+    status = Py_PreInitialize(&before);
+    if (PyStatus_Exception(status)) {
+        fprintf(stderr, "bmcompiler: Python does not start: %s\n", status.err_msg ? status.err_msg : "");
+        return;
+    }
     PyConfig_InitPythonConfig(&config);
+    config.use_environment = 0;
     config.install_signal_handlers = 0;
     config.parse_argv = 0;
     status = PyConfig_SetBytesString(&config, &config.program_name, python ? python : PYTHON);

@@ -9,6 +9,13 @@ from typing import Any
 from bmcompiler.capi.library import CLibrary
 from bmcompiler.errors import BMError
 
+MOST_BYTES = 1 << 32
+"""No memory of a device has more, so that no buffer of a call can."""
+_UNASKED = 1 << 20  # a buffer up to so long is read without asking whether it is all there
+_PAGE, _MS_ASYNC = 4096, 1
+_C = ctypes.CDLL(None, use_errno=True)
+_C.msync.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
 Size = Callable[[dict[str, Any]], int]
 """From the other arguments, by name, to bytes; 0 where these are wrong, so that the function says so."""
 
@@ -45,8 +52,24 @@ class _Call:
         memory: dict[str, Any] = {}
         for index, title, size in self._buffers:
             address = slots[index]
-            memory[title] = (ctypes.c_uint8 * max(0, size(values))).from_address(address) if address else None
+            memory[title] = caller_memory(address, size(values), f"{self._name}: {title}")
         self._store(slots, result, self._function(**values, **memory))
+
+
+def caller_memory(address: int, size: int, title: str) -> Any:
+    """The bytes at an address of the program, None for NULL.
+
+    Raises BMError, which begins with `title`, when they are more than any device has, or not all in the program's
+    memory: the system knows, so that a wrong size does not end the program.
+    """
+    if not address:
+        return None
+    if size > MOST_BYTES:
+        raise BMError(f"{title} has {size} bytes, no device has more than {MOST_BYTES}")
+    first = address // _PAGE * _PAGE
+    if size > _UNASKED and _C.msync(first, address + size - first, _MS_ASYNC):
+        raise BMError(f"{title} has {size} bytes, which the program does not have there")
+    return (ctypes.c_uint8 * max(0, size)).from_address(address)
 
 
 def text(address: int) -> str | None:

@@ -20,11 +20,15 @@ USUAL, *_OTHERS = SDKS = ("1.1.4", "1.0.3")
 """Versions of the vendor's SDK whose layouts can be had; the first is built unless another is asked for."""
 _DIFFERING = ("bmruntime",)
 """Libraries whose structures are not the same in all versions."""
+_INTERFACE = 1
+"""Version in the sonames: goes up when programs must be compiled again."""
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-std=gnu99")
 
 
 def build(folder: Path, compiler: str | None = None, sdk: str = USUAL) -> list[Path]:
-    """Write `include/`, `lib/` and `lib/pkgconfig/` into a folder; gives the libraries. Flags come from $CFLAGS, too.
+    """Write `include/`, `lib/` and, for tools, `lib/pkgconfig/` and `lib/cmake/`; gives the libraries.
+
+    Flags come from $CFLAGS, too.
 
     Raises UsageError when there is a file in place of the folder or for an SDK of another version, UnsupportedError
     without a C compiler or a shared libpython, or when the compiler refuses.
@@ -46,7 +50,13 @@ def build(folder: Path, compiler: str | None = None, sdk: str = USUAL) -> list[P
     (include / f"{STARTER}.h").write_text(starter_header)
     python = ["-I", sysconfig.get_paths()["include"], f'-DPYTHON="{sys.executable}"']
     libdir = sysconfig.get_config_var("LIBDIR")
-    link = [f"-L{libdir}", f"-Wl,-rpath,{libdir}", f"-lpython{sysconfig.get_config_var('LDVERSION')}", "-lpthread"]
+    link = [
+        f"-L{libdir}",
+        f"-Wl,-rpath,{libdir}",
+        f"-lpython{sysconfig.get_config_var('LDVERSION')}",
+        "-lpthread",
+        "-ldl",
+    ]
     made = [_compile(tool, folder, STARTER, starter_source, python, link)]
     for name in LIBRARIES:
         library = library_for(name, sdk)
@@ -70,7 +80,7 @@ def library_for(name: str, sdk: str = USUAL) -> CLibrary:
 
 def _compile(tool: str, folder: Path, name: str, text: str, flags: list[str], link: list[str]) -> Path:
     lib = folder / "lib"
-    target = lib / f"lib{name}.so"
+    target = lib / f"lib{name}.so.{_INTERFACE}"
     command = [
         tool,
         *_FLAGS,
@@ -83,11 +93,14 @@ def _compile(tool: str, folder: Path, name: str, text: str, flags: list[str], li
         "-o",
         str(target),
     ]
-    command += [f"-L{lib}", "-Wl,-rpath,$ORIGIN", f"-Wl,-soname,lib{name}.so", *link]
+    command += [f"-L{lib}", "-Wl,-rpath,$ORIGIN", f"-Wl,-soname,{target.name}", *link]
     done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
     if done.returncode:
         raise UnsupportedError(f"the C compiler fails on lib{name}.so: {done.stderr.strip()[:2000]}")
-    return target
+    usual = lib / f"lib{name}.so"
+    usual.unlink(missing_ok=True)
+    usual.symlink_to(target.name)
+    return usual
 
 
 def _describe(folder: Path, library: CLibrary) -> None:
@@ -100,3 +113,22 @@ Cflags: -I${{prefix}}/include
 Libs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -l{library.name} {needs}
 """
     (folder / "lib" / "pkgconfig" / f"{library.name}.pc").write_text(text)
+    _describe_for_cmake(folder / "lib" / "cmake" / library.name, library)
+
+
+_CMAKE = """get_filename_component(_root "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET NAME::NAME)
+  add_library(NAME::NAME INTERFACE IMPORTED)
+  set_target_properties(NAME::NAME PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${_root}/include"
+    INTERFACE_LINK_LIBRARIES "FILES")
+endif()
+unset(_root)
+"""
+
+
+def _describe_for_cmake(folder: Path, library: CLibrary) -> None:
+    files = ";".join(f"${{_root}}/lib/lib{name}.so" for name in (library.name, *library.needs, STARTER))
+    folder.mkdir(parents=True, exist_ok=True)
+    text = _CMAKE.replace("NAME", library.name).replace("FILES", files)
+    (folder / f"{library.name}-config.cmake").write_text(text)

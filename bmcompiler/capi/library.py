@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from bmcompiler.capi.api import Api, Prototype, Variable
+from bmcompiler.errors import BMError
 
 Read = Callable[[int], Any]
 """From the 64 bits of an argument (a number, a pointer, the address of a structure) to a Python value."""
@@ -163,7 +164,7 @@ class CLibrary:
             return self.write[c_type]
         number = self.number(c_type)
         if number is not None:
-            return lambda address, value: setattr(number.from_address(address), "value", value)
+            return lambda address, value: _put(number, address, value)
         return lambda address, value: self.store(c_type, address, value)
 
     def results(self, prototype: Prototype) -> Callable[[Any, int, Any], None]:
@@ -192,6 +193,14 @@ class CLibrary:
                 setattr(raw, one.name, getattr(value, one.name))
 
 
+def _put(number: Any, address: int, value: Any) -> None:
+    """Store a number. Raises BMError for one that no type of C holds."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise BMError(f"{value} is more than {_MOST_BITS} bits hold")
+    number.from_address(address).value = value
+
+
+_MOST_BITS = 64
 _FIRST_SWEEP = 4096
 
 

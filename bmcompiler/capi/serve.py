@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import sys
 from collections.abc import Callable
-from threading import local
 from typing import Any
 
 from bmcompiler.capi.api import Prototype
 from bmcompiler.capi.entries import begin
 from bmcompiler.capi.library import CLibrary
+from bmcompiler.capi.said import said, say
 from bmcompiler.errors import BMError
 from bmcompiler.plugins.registry import lookup
 
@@ -24,14 +25,13 @@ _OPEN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
 
 _libraries: list[list[_Slots]] = []
 _numbers: dict[str, int] = {}
-_said = local()
 
 
 class _LastWord(logging.Handler):
     """Keeps the last error of a thread, for the C caller to ask for."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        _said.text = record.getMessage()
+        say(record.getMessage())
 
 
 def addresses(entries: int) -> tuple[int, int]:
@@ -42,9 +42,20 @@ def addresses(entries: int) -> tuple[int, int]:
     """
     begin(entries)
     logging.getLogger("bmcompiler").addHandler(_LastWord())
-    logging.getLogger("bmcompiler").addHandler(logging.StreamHandler(sys.stderr))
+    if _loud():
+        logging.getLogger("bmcompiler").addHandler(logging.StreamHandler(sys.stderr))
     opening, calling = (ctypes.cast(one, ctypes.c_void_p).value or 0 for one in _CALLBACKS)
     return opening, calling
+
+
+def _loud() -> bool:
+    """Whether sentences go to stderr, too."""
+    return os.environ.get("BMCOMPILER_MESSAGES") != "off"
+
+
+def _print(text: object) -> None:
+    if _loud():
+        print(text, file=sys.stderr)
 
 
 def _open(name: bytes) -> int:
@@ -57,24 +68,26 @@ def _open(name: bytes) -> int:
             _numbers[title] = len(_libraries) - 1
         return _numbers[title]
     except Exception as error:
-        print(f"bmcompiler: {error}", file=sys.stderr)
+        _print(f"bmcompiler: {error}")
         return -1
 
 
 def _call(library: int, function: int, slots: Any, result: int, message: int) -> int:
     """0 after the function has run and stored its results; 1 with a sentence when it has not."""
-    _said.text = ""
+    say("")
     code = 0
     try:
         _libraries[library][function](slots, result)
     except BMError as error:
-        _said.text, code = str(error), 1
-        print(error, file=sys.stderr)
+        code = 1
+        say(str(error))
+        _print(error)
     except Exception as error:
-        _said.text, code = f"{type(error).__name__}: {error}", 1
-        print(f"bmcompiler: fault of the library: {_said.text}", file=sys.stderr)
-    if _said.text:
-        text = _said.text.encode()[: MESSAGE_BYTES - 1] + b"\0"
+        code = 1
+        say(f"{type(error).__name__}: {error}")
+        _print(f"bmcompiler: fault of the library: {said()}")
+    if said():
+        text = said().encode()[: MESSAGE_BYTES - 1] + b"\0"
         ctypes.memmove(message, text, len(text))
     return code
 

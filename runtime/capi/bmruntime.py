@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bmcompiler.capi.api import declared
-from bmcompiler.capi.buffers import Size, buffered, text
+from bmcompiler.capi.buffers import Size, buffered, caller_memory, text
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.errors import BMError
 from bmcompiler.runtime import bmruntime
@@ -34,7 +34,8 @@ def _info(address: int) -> BmNetInfo | None:
     raw = LIBRARY.layout("bmnet_info_t").from_address(address)
     parts: list[Any] = []
     for pointer, size in ((raw.weight, raw.weight_size), (raw.cmdbuf, raw.cmdbuf_size)):
-        parts.append(ctypes.string_at(pointer, size) if pointer else None if size else b"")
+        found = caller_memory(pointer or 0, size, "info")
+        parts.append(bytes(found) if found is not None else None if size else b"")
     weight, cmdbuf = parts
     return BmNetInfo(
         raw.batch_size, weight, cmdbuf, raw.neuron_size, raw.input_size, raw.output_offset, raw.output_size

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from bmcompiler.backends.dv.driver import structs
-from bmcompiler.capi.buffers import text
+from bmcompiler.capi.buffers import caller_memory, text
 from bmcompiler.capi.library import CLibrary, Read, Write
+from bmcompiler.errors import BMError
 from bmcompiler.runtime import dmp_dv
 from bmcompiler.runtime.dmp_dv.handles import Handle
+from bmcompiler.runtime.dmp_dv.messages import report
 from bmcompiler.runtime.dmp_dv.prototypes import DRIVER
 
 _FLAGS = "".join(
@@ -66,11 +68,16 @@ def _write_array(address: int, value: Any) -> None:
 
 def _sized(address: int) -> Any:
     """A structure that begins with its size."""
-    return _bytes(address, max(8, ctypes.c_uint32.from_address(address).value)) if address else None
+    return _bytes(address, max(8, ctypes.c_uint32.from_address(address).value), "the structure") if address else None
 
 
-def _bytes(address: int, size: int) -> Any:
-    return (ctypes.c_uint8 * max(0, size)).from_address(address) if address else None
+def _bytes(address: int, size: int, title: str) -> Any:
+    """Memory of the program; what is wrong with it is the driver's last message, too."""
+    try:
+        return caller_memory(address, size, title)
+    except BMError as error:
+        report(str(error))
+        raise
 
 
 def _packer(function: Callable[..., int], dims: int, slopes: bool) -> Callable[[Any, int], None]:
@@ -81,11 +88,15 @@ def _packer(function: Callable[..., int], dims: int, slopes: bool) -> Callable[[
         outputs = sizes[3] if slopes else max(0, sizes[3]) * max(0, sizes[4]) * max(0, sizes[5])
         inputs = max(0, sizes[0]) * max(0, sizes[1]) * max(0, sizes[2])
         quant, weights, bias, *rest = slots[dims : dims + 6]
-        extra = [_bytes(rest.pop(0), 2 * outputs)] if slopes else []
+        extra = [_bytes(rest.pop(0), 2 * outputs, "prelu")] if slopes else []
         cell = ctypes.c_size_t.from_address(rest[1]) if rest[1] else None
-        target = _bytes(rest[0], cell.value if cell is not None else 0)
+        target = _bytes(rest[0], cell.value if cell is not None else 0, "packed_weights")
         count = inputs * max(0, outputs)
-        arrays = _bytes(quant, 512), _bytes(weights, count if quant else 2 * count), _bytes(bias, 2 * outputs)
+        arrays = (
+            _bytes(quant, 512, "quant_map"),
+            _bytes(weights, count if quant else 2 * count, "weights"),
+            _bytes(bias, 2 * outputs, "bias"),
+        )
         ctypes.c_int32.from_address(result).value = function(*sizes, *arrays, *extra, target, cell)
 
     return act

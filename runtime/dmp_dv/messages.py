@@ -6,6 +6,8 @@ import os
 import sys
 from threading import Lock
 
+from bmcompiler.capi.said import say
+
 VERSION = "7.2.20201106"
 """Hardware revision and date of the driver interface that this package follows."""
 
@@ -47,6 +49,7 @@ def report(text: str) -> None:
     global _last  # noqa: PLW0603 - one message per process, as in C
     with _lock:
         _last = text[:_LIMIT]
+    say(_last)
 
 
 def refuse(code: int, text: str) -> int:

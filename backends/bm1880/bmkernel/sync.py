@@ -14,6 +14,7 @@ from bmcompiler.backends.bm1880.isa import MAX_SYNC_ID, Engine
 from bmcompiler.errors import EncodingError
 
 _OTHER = {Engine.TPU: Engine.GDMA, Engine.GDMA: Engine.TPU}
+_MOST_STREAMS = 1 << 16  # more than instructions that an id can tell apart
 
 
 def wrapped(number: int) -> int:
@@ -124,8 +125,8 @@ class SyncIds:
         """Enter stream mode; earlier instructions are finished before any later one (barrier)."""
         if self._frozen is not None or self._streams is not None:
             raise EncodingError("bmk1880_create_streams: a parallel group or streams are already active")
-        if nr_streams < 1:
-            raise EncodingError(f"bmk1880_create_streams: nr_streams is {nr_streams}, must be at least 1")
+        if not 1 <= nr_streams <= _MOST_STREAMS:
+            raise EncodingError(f"bmk1880_create_streams: nr_streams is {nr_streams}, must be 1 to {_MOST_STREAMS}")
         self._streams, self._current = [None] * nr_streams, 0
         self._barrier = dict(self._issued)
 
