@@ -146,6 +146,7 @@ class _Decoder:
         key = id(result.coefficients)
         if wanted and key not in self._checked:
             self._checked[key] = hashlib.sha256(result.coefficients).digest()
+            forget_pages(result.coefficients)
         if wanted and wanted != self._checked[key]:
             raise self._damaged(f"{where}: the coefficients do not have the SHA-256 that the file says")
 

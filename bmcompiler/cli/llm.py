@@ -82,14 +82,17 @@ def _precision(
 @_options
 @click.option("--head", default="scores", show_default=True, type=click.Choice(["scores", "token"]), help="What the "
               "last net gives: scores of all tokens, or the best one.")  # fmt: skip
+@click.option("--shorter", multiple=True, type=click.IntRange(1), help="A length with programs of its own, which take "
+              "less time for prompts that fit; once for each.")  # fmt: skip
 @click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
 @click.option("--check", default="auto", show_default=True, help="auto, never, always or a number of samples.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that compile nets.")
 @click.option("--parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; the same "
               "command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
 def compile(
-    folder: Path, output: Path, head: str, opt: int, check: str, jobs: int, parts: Path | None, **given: Any
-) -> None:
+    folder: Path, output: Path, head: str, shorter: tuple[int, ...], opt: int, check: str, jobs: int,
+    parts: Path | None, **given: Any,
+) -> None:  # fmt: skip
     """Compile the model in FOLDER to a bundle of nets."""
     import tempfile
 
@@ -102,7 +105,7 @@ def compile(
     start, model = time.perf_counter(), open_model(folder)
     length, cache = given.pop("length"), given.pop("cache")
     precision = _precision(model.architecture.dtype, **given)
-    options = BundleOptions(precision, length, cache, head == "scores", opt, check)
+    options = BundleOptions(precision, length, tuple(sorted(shorter)), cache, head == "scores", opt, check)
     make_folder(output.parent)
     with tempfile.TemporaryDirectory(prefix=f"{output.stem}.", dir=output.parent) as scratch:
         found = compile_bundle(folder, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)

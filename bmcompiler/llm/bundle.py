@@ -33,7 +33,7 @@ _FORMS = {
     ),
 }
 _TOKEN = (*_FORMS["lm_head"][:1], ("int32 1 1",))
-_OF_STAGES = "T"  # each has its own
+_OF_STAGES = "TS"  # each has its own
 _HISTORIES = slice(3, 5)  # among the inputs of block_cache
 
 
@@ -45,7 +45,7 @@ class Bundle:
         model: the nets without dynamic subnets, whose commands only firmware can make.
         layers: blocks, each with a net `block_I` for prompts and `block_cache_I` for one more token.
         half: type of hidden states and caches, "float16" or "bfloat16".
-        prompt: most tokens that the nets for prompts take at once; 0 where they are dynamic.
+        prompts: tokens that the stages of the nets for prompts take at once, ascending; none where they are dynamic.
         rows: tokens in the caches that each stage of `block_cache_I` reads, ascending; the last is the room there is.
         hidden: elements of a hidden state. heads, width: of the keys and values of a token.
         vocabulary: how many tokens there are; 0 where lm_head gives the best token and no scores.
@@ -57,7 +57,7 @@ class Bundle:
     model: BModel
     layers: int
     half: str
-    prompt: int
+    prompts: tuple[int, ...]
     rows: tuple[int, ...]
     hidden: int
     heads: int
@@ -102,12 +102,16 @@ class Bundle:
         rows = {name: tuple(sorted(agreed.net(stage) for stage in nets[name])) for name in wanted}
         for name in cached:
             _check_caches(nets[name], rows[name], rows[cached[0]])
+        for name in blocks if blocks[0] in wanted else []:
+            if rows[name] != rows["embedding"]:
+                takes = f"prompts of {list(rows[name])} tokens, embedding {list(rows['embedding'])}"
+                raise _no_bundle(f"net '{name}' takes {takes}")
         sizes = agreed.sizes
         return Bundle(
             model=static,
             layers=layers,
             half=agreed.half,
-            prompt=sizes["S"] if blocks[0] in wanted else 0,
+            prompts=rows["embedding"] if blocks[0] in wanted else (),
             rows=rows[cached[0]],
             hidden=sizes["H"],
             heads=sizes["K"],
@@ -118,6 +122,11 @@ class Bundle:
             dynamic=dynamic,
             names={name: _names(nets[name][0]) for name in wanted},
         )
+
+    @property
+    def prompt(self) -> int:
+        """Most tokens of a prompt at once; 0 where the nets for prompts are dynamic."""
+        return self.prompts[-1] if self.prompts else 0
 
     def stage_rows(self, position: int) -> int:
         """Rows of the smallest stage with room for the keys and values of token number `position`; 0 where none has."""
@@ -132,8 +141,9 @@ class _Agreed:
         self.half = ""
 
     def net(self, stage: Stage) -> int:
-        """Compare a stage with its form; its T, 0 where it has none. Raises FileFormatError."""
-        self.sizes.pop(_OF_STAGES, None)
+        """Compare a stage with its form; its T or S, 0 where it has none. Raises FileFormatError."""
+        for symbol in _OF_STAGES:
+            self.sizes.pop(symbol, None)
         form = _FORMS[stage.net.rstrip("0123456789").rstrip("_")]
         if stage.net == "lm_head" and stage.outputs and stage.outputs[0].dtype == "int32":
             form = _TOKEN
@@ -147,7 +157,7 @@ class _Agreed:
                         f"{side[:-1]} '{tensor.name}' of net '{stage.net}' is {shape} of {tensor.dtype}, "
                         f"not {self._said(word.split())}"
                     )
-        return self.sizes.get(_OF_STAGES, 0)
+        return next((self.sizes[symbol] for symbol in _OF_STAGES if symbol in self.sizes), 0)
 
     def _fits(self, tensor: TensorInfo, word: Sequence[str]) -> bool:
         kind, *sizes = word

@@ -92,10 +92,11 @@ class Generator:
             raise RuntimeUseError(
                 f"the prompt has {count} tokens, the bundle takes 1 to {length} at once", remedy=f"shorten it{more}"
             )
-        ids, positions = (np.zeros((1, bundle.prompt), np.int32) for _ in range(2))
+        taken = next(each for each in bundle.prompts if each >= count)
+        ids, positions = (np.zeros((1, taken), np.int32) for _ in range(2))
         ids[0, :count], positions[0, :count] = tokens, range(count)
-        mask = np.full((1, 1, bundle.prompt, bundle.prompt), _MASKED)
-        mask[0, 0, :count] = np.where(np.tri(count, bundle.prompt, dtype=bool), 0, _MASKED)
+        mask = np.full((1, 1, taken, taken), _MASKED)
+        mask[0, 0, :count] = np.where(np.tri(count, taken, dtype=bool), 0, _MASKED)
         self._forget()
         (states,) = self._run("embedding", ids)
         for layer, caches in enumerate(self.caches):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,13 +25,15 @@ class BundleOptions:
 
     Attributes:
         precision: types of activations and weights.
-        length: tokens of a prompt that are read at once. cache: tokens there is room for, None for as many.
+        length: tokens of a prompt that are read at once. shorter: lengths with programs of their own, which take less
+            time for prompts that fit. cache: tokens there is room for, None for `length`.
         logits: lm_head gives scores of all tokens, and two more nets choose by them; else the token with the highest.
         opt: level of optimisation, 0 to 2. check: whether programs are proven, see `ModuleOptions`.
     """
 
     precision: Precision = field(default_factory=Precision)
     length: int = 512
+    shorter: tuple[int, ...] = ()
     cache: int | None = None
     logits: bool = True
     opt: int = 2
@@ -39,6 +42,11 @@ class BundleOptions:
     def __post_init__(self) -> None:
         if self.length < 1 or (self.cache is not None and self.cache < self.length):
             raise UsageError(f"prompts of {self.length} tokens do not fit a cache of {self.cache}")
+        if len({*self.shorter, self.length}) <= len(self.shorter) or not all(0 < n < self.length for n in self.shorter):
+            raise UsageError(
+                f"lengths {', '.join(map(str, (*self.shorter, self.length)))} are not several",
+                remedy="give each once, all from 1 on",
+            )
 
 
 def net_groups(model: LanguageModel, logits: bool) -> Iterator[tuple[str, ...]]:
@@ -52,6 +60,11 @@ def net_groups(model: LanguageModel, logits: bool) -> Iterator[tuple[str, ...]]:
         yield (SAMPLE,)
 
 
+def takes_prompts(name: str) -> bool:
+    """Whether a net has a program for each length of prompts."""
+    return name == "embedding" or re.fullmatch(r"block_\d+", name) is not None
+
+
 def keeps_memory(name: str) -> bool:
     """Whether inputs and outputs of a net last between launches: its address mode is io_alone."""
     return name.startswith("block_cache_") or name in (GREEDY, SAMPLE)
@@ -62,17 +75,24 @@ def compile_group(model: LanguageModel, names: Sequence[str], options: BundleOpt
 
     Weights of a layer are read and quantized once. Raises as `compile_bundle`.
     """
+    lengths = [
+        (name, n)
+        for name in names
+        for n in (*options.shorter, options.length)
+        if n == options.length or takes_prompts(name)
+    ]
     build = partial(
         build_net,
         model,
-        length=options.length,
-        cache=options.cache,
+        cache=options.cache or options.length,
         precision=options.precision,
         logits=options.logits,
         layers={},
     )
-    result = compile_readers([partial(build, name) for name in names], module_options(options, names[0]))
-    found = result.model.apart(names, [name for name in names if keeps_memory(name)])
+    readers = [partial(build, name, length=length) for name, length in lengths]
+    result = compile_readers(readers, module_options(options, names[0]))
+    apart = result.model.apart([name for name, _ in lengths], [name for name in names if keeps_memory(name)])
+    found = apart.combined([])  # programs of several lengths are stages of a net
     return found, "" if result.checked is None or result.checked.samples else result.checked.reason
 
 

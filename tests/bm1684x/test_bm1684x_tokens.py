@@ -199,7 +199,7 @@ NO_BUNDLES: list[tuple[Callable[[Bm168xNet], Bm168xNet | None], str]] = [
         stages_of(
             "block_1", lambda one: replace(one, inputs=[replace(one.inputs[0], dtype="float16"), *one.inputs[1:]])
         ),
-        "is 1x48x128 of float16, not 1x48x128 of bfloat16",
+        "is 1x48x128 of float16, not 1xSx128 of bfloat16",
     ),
     (stages_of("block_0", lambda one: replace(one, inputs=one.inputs[:2])), "net 'block_0' has 2 inputs, not 3"),
     (

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from bmcompiler import bmodel
 from bmcompiler.bmodel.bm168x import IO_ALONE, Bm168xModel
 from bmcompiler.cli.llm import main as command
-from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.errors import RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import TensorType
 from bmcompiler.llm import compile as compile_module
@@ -187,6 +187,25 @@ def test_the_first_of_the_best_is_the_token(scores: list[float], token: int) -> 
     x = made.input("x", TensorType((1, len(scores)), "f32"))
     module = made.outputs([best_token(made, x)], ["y"])
     assert run_module(module, {"x": np.array([scores], np.float32)})["y"].item() == token
+
+
+def test_short_prompts_have_programs_of_their_own(model: LanguageModel) -> None:
+    """Whatever program reads a prompt, the tokens are those of one; only the longest takes the longest prompt."""
+    options = BundleOptions(length=12, cache=24, check="always")
+    made = compile_bundle(model, replace(options, shorter=(4, 8)))
+    assert made.unchecked == {}
+    bundle = Bundle.of(made.model)
+    assert bundle.prompts == (4, 8, 12) and len(made.model.weight_sets) == model.architecture.layers + 4
+    several, one = Generator(bundle), Generator(Bundle.of(compile_bundle(model, replace(options, check="never")).model))
+    for count in (1, 4, 5, 8, 9, 12):
+        prompt = (PROMPT * 3)[:count]
+        assert list(several.generate(prompt, 4)) == list(one.generate(prompt, 4))
+        assert several.states(prompt).shape[1] == count
+    with pytest.raises(RuntimeUseError, match="the bundle takes 1 to 12 at once"):
+        several.prefill(PROMPT * 3)
+    for lengths in ((12,), (4, 4), (16,), (0,)):
+        with pytest.raises(UsageError, match="are not several"):
+            replace(options, shorter=lengths)
 
 
 def test_lengths_that_cannot_be(model: LanguageModel) -> None:
