@@ -22,7 +22,9 @@ from bmcompiler.backends.bm1684x.tpukernel import (
     scalar_t,
     variable_type_t,
 )
+from bmcompiler.backends.bm1684x.tpukernel.control import L2_USABLE
 from bmcompiler.backends.bm1684x.tpukernel.recorder import recorder_or_none
+from bmcompiler.backends.bm1684x.tpukernel.units.unavailable import UNAVAILABLE
 from bmcompiler.capi.api import Api, declared
 from bmcompiler.capi.library import CLibrary, Read, Write
 
@@ -50,6 +52,7 @@ _SIZES = {
     "BANK_SIZE": BANK_SIZE,
     "LOCAL_BANK_SIZE": BANK_SIZE,
     "ALIGN_BYTES": ALIGN_BYTES,
+    "L2_SRAM_SIZE": L2_USABLE,
     "EU_NUM": ALIGN_BYTES // 4,
     "EU_NUM_32BIT": ALIGN_BYTES // 4,
     "EU_NUM_16BIT": ALIGN_BYTES // 2,
@@ -61,6 +64,7 @@ PREAMBLE = (
     + "".join(f"typedef {c_type} {name};\n" for name, c_type in _ADDRESSES.items())
     + "".join(f"#define {name} {value}\n" for name, value in _SIZES.items())
     + declared(__file__, "tpukernel.h")
+    + "".join(f'TPUKERNEL_NOT_OFFERED({name}, "{why}")\n' for name, why in UNAVAILABLE.items())
 )
 
 
@@ -109,7 +113,7 @@ LIBRARY = CLibrary(
     {},
     {},
     _called,
-    headers=("tpu_kernel.h", "tpu_defs.h", "tpu_utils.h"),
+    headers=("tpu_kernel.h", "tpu_defs.h", "tpu_utils.h", "common_def.h"),
     includes=("<stdio.h>", "<stdlib.h>"),
     numbers={
         **dict.fromkeys(("data_type_t", "rounding_mode_t"), ctypes.c_int32),

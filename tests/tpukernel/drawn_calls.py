@@ -48,6 +48,7 @@ SPECIAL = (
 INTEGERS = 0, 1, 6, 7, 8, 9
 TYPES: dict[str, Draw] = {
     "system_addr_t": far,
+    "global_addr_t": far,
     "local_addr_t": near,
     "addr_t": lambda rng: rng.choice((far, near))(rng),
     "static_addr_t": lambda rng: 64 * rng.randrange(200),
@@ -61,6 +62,7 @@ TYPES: dict[str, Draw] = {
     "bool": one_of(False, True),
     "char": one_of(0, 1, 3, -3, 127, -128),
     "int": one_of(0, 1, 2, 3, 5, 10, 63, 64, 65, 100),
+    "unsigned int": one_of(0, 1, 10, 100),
     "unsigned char": one_of(0, 1, 7, 31, 32),
     "unsigned long long": one_of(0, 1, 4096, (1 << 64) - 1),
     "variable_t": lambda rng: (kind := rng.randrange(3), rng.choice(SPECIAL) if kind == 1 else near(rng)),
@@ -70,6 +72,7 @@ _FAR = (1 << 32) - 1, 1 << 32, (1 << 40) - 1, 1 << 40, (1 << 64) - 1, 1 << 64
 _STATIC, _L2, _LOCAL_END = (1 << 14) - 1, 0x10000000, 64 * LOCAL_MEM_SIZE
 LIMITS: dict[str, Draw] = {
     "system_addr_t": one_of(*_FAR, _L2, _L2 - 1, GLOBAL_MEM_START, GLOBAL_MEM_START - 1),
+    "global_addr_t": one_of(*_FAR, GLOBAL_MEM_START, GLOBAL_MEM_START - 1),
     "local_addr_t": one_of(
         *_ENDS[:10], LOCAL_MEM_SIZE, LOCAL_MEM_SIZE - 64, 63 * LOCAL_MEM_SIZE, _LOCAL_END - 64, _LOCAL_END
     ),

@@ -13,6 +13,7 @@ from tpukernel_golden import cases
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel.local import _NARROW, _WIDE, place
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments
 from bmcompiler.errors import EncodingError, UsageError
 from bmcompiler.instructions.order import Engine
 from bmcompiler.tpukernel import (
@@ -81,10 +82,10 @@ def test_a_rule_holds_up_to_its_bounds(text: str) -> None:
     bounds = [(low, low - 1)] + ([(int(found[5]), int(found[5]) + 1)] if found[5] else [])
     for inside, outside in bounds:
         good = {name: (inside,) * MANY[name] if name in MANY else inside for name in names}
-        assert RULES[text].holds(SimpleNamespace(**good))
+        assert RULES[text].holds(Arguments(good))
         for name in names:
             for value in beyond(name, inside, outside):
-                assert not RULES[text].holds(SimpleNamespace(**{**good, name: value}))
+                assert not RULES[text].holds(Arguments({**good, name: value}))
 
 
 def test_the_largest_plane_is_taken() -> None:
@@ -92,9 +93,9 @@ def test_the_largest_plane_is_taken() -> None:
     assert limits
     for text, most in limits.items():
         for h, w in ((1, most), (most, 1), (5, most // 5)):
-            assert RULES[text].holds(SimpleNamespace(shape=dim4(1, 1, h, w)))
+            assert RULES[text].holds(Arguments({"shape": dim4(1, 1, h, w)}))
         for h, w in ((1, most + 1), (2, most // 2 + 1)):
-            assert not RULES[text].holds(SimpleNamespace(shape=dim4(1, 1, h, w)))
+            assert not RULES[text].holds(Arguments({"shape": dim4(1, 1, h, w)}))
 
 
 def test_a_recording_ends_with_its_block() -> None:

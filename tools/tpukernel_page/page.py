@@ -6,20 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bmcompiler.backends.bm1684x.tpukernel.rows import Function, Known
+from bmcompiler.backends.bm1684x.tpukernel.units.unavailable import UNAVAILABLE
 from bmcompiler.tpukernel import TABLE
 from tpukernel_page.errors import LEAST, SHAPE, Measured
 
 _KNOWN = {
     Known.REFERENCE: "special functions of the reference; its notes are checked, and errors quote them",
     Known.RECORDED: "commands or values equal to those recorded of the vendor's library",
+    Known.DRAWN: "commands and memory equal to those of calls with drawn arguments that the vendor's library made",
     Known.DESCRIBED: "made by the description of what the vendor's library does, without a recording",
     Known.DERIVED: "of the form of recorded functions, compared with numpy; the vendor's prototypes may differ",
     Known.OWN: "not in the vendor's library",
-}
-_MISSING = {
-    "tpu_global_mem_addr": "a kernel is recorded before it runs, and cannot read what it computes",
-    "tpu_print_local_mem_data": "as above; `KernelDevice.local` shows local memory after a launch",
-    "tpu_hau_sort_natural_index": "the commands of the sort engine are not known",
 }
 _HEAD = """# The functions of TPUKernel
 
@@ -68,5 +65,7 @@ def _errors(errors: Sequence[Measured]) -> Iterator[str]:
 
 
 def _missing() -> Iterator[str]:
-    yield from ("## Not there", "", "| function | why |", "|---|---|")
-    yield from (f"| `{name}` | {why} |" for name, why in _MISSING.items())
+    yield from ("## Not there", "", "Calls of these answer with the reason.", "", "| functions | why |", "|---|---|")
+    for why in dict.fromkeys(UNAVAILABLE.values()):
+        names = (f"`{name}`" for name, reason in UNAVAILABLE.items() if reason == why)
+        yield f"| {', '.join(names)} | {why} |"

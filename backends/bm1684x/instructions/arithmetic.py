@@ -55,15 +55,19 @@ def integer(
     result: Operand,
     a: Operand,
     b: Operand,
-    shift: int = 0,
+    shift: int | Operand = 0,
     rounding: Rounding = Rounding.HALF_EVEN,
     saturation: bool = False,
 ) -> Command:
     """Result = (a op b) shifted: to the left, or with rounding to the right when `shift` < 0; then cut or saturated.
 
-    `operation` is ADD, SUB or MUL; any integer widths.
+    `operation` is ADD, SUB or MUL, unsaturated MIN or MAX too; any integer widths. A shift that is an operand is a
+    compact vector of one byte a channel.
     """
     operation = _SATURATING[operation] if saturation else operation
+    if isinstance(shift, Operand):
+        by_channel = {"opd2_addr": shift.place, "opd2_prec": shift.precision}
+        return _ar(operation, shape, result, (a, b), **by_channel | {"tsk_opd_num": 3, "opd2_n_str": rounding})
     if not shift:
         return _ar(operation, shape, result, (a, b))
     third = {"opd2_const": 1, "opd2_addr": shift & 0xFF, "opd2_prec": Precision.INT8}
@@ -81,6 +85,14 @@ def mac(shape: Dims, result: Operand, a: Operand, b: Operand) -> Command:
     return _ar(Ar.MAC, shape, result, (a, b))
 
 
+def mac_of_bytes(
+    shape: Dims, result: Operand, a: Operand, b: Operand, shifts: tuple[int, int], rounding: Rounding
+) -> Command:
+    """Result = (result << shifts[0] + a * b) >> shifts[1] of bytes, in 16 bits, rounded and saturated."""
+    third = {"opd2_const": 1, "opd2_addr": shifts[1] << 8 | shifts[0], "opd2_prec": Precision.INT8}
+    return _ar(Ar.MAC, shape, result, (a, b), **third | {"tsk_opd_num": 3, "opd2_n_str": rounding})
+
+
 def select(operation: Cmp, shape: Dims, result: Operand, a: Operand, b: Operand, c: Operand, d: Operand) -> Command:
     """Result = a op b ? c : d. Strides of `a` or `b` mean a compact vector of one value per channel."""
     fields: Fields = {"tsk_typ": Task.COMPARE, "tsk_eu_typ": operation, "res0_addr": result.place}
@@ -91,6 +103,14 @@ def select(operation: Cmp, shape: Dims, result: Operand, a: Operand, b: Operand,
         fields[f"{name}_str"] = Layout.ALIGNED if source.strides is None else Layout.FREE
     fields |= {"opd0_prec": a.precision, "opd0_sign": a.signed, "opd2_prec": result.precision}
     return Command(Engine.TIU, CMP, fields)
+
+
+def select_both(
+    operation: Cmp, shape: Dims, result: Operand, other: Operand, a: Operand, b: Operand, c: Operand, d: Operand
+) -> Command:
+    """result = the larger or smaller one of a and b, other = c where it is a, else d."""
+    found = select(operation, shape, result, a, b, c, d)
+    return found._replace(fields={**found.fields, "res1_addr": other.place, "opd2_prec": other.precision})
 
 
 def linear(operation: Lin, shape: Dims, result: Operand, a: Operand, b: Operand, c: Operand | None = None) -> Command:

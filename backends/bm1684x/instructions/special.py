@@ -1,16 +1,14 @@
-"""Series, roots and exponents (SFU), lanes and static memory (TRANS&BC), tables (SG), windows (PorD).
+"""Series, roots and exponents (SFU), lanes and static memory (TRANS&BC), tables (SG).
 
-Sources: bm1684x-vector.md 6 and 9, bm1684x-cube.md 6.
+Source: bm1684x-vector.md 6 and 9.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Gather, Layout, Pord, Precision, Sfu, Task, Trans
+from bmcompiler.backends.bm1684x.codes import Gather, Layout, Precision, Sfu, Task, Trans
 from bmcompiler.backends.bm1684x.instructions.operands import Command, shape_fields
-from bmcompiler.backends.bm1684x.isa import PORD, SFU, SG, TRANS
+from bmcompiler.backends.bm1684x.isa import SFU, SG, TRANS
 from bmcompiler.chip import Dims
 from bmcompiler.instructions.isa import Fields
 from bmcompiler.instructions.order import Engine
@@ -88,32 +86,3 @@ def by_index(
     fields |= {"opd0_h": 1, "opd0_w": source[1], "opd1_c": shape[1], "opd1_w": index[1]}
     fields |= {} if last is None else {"opd3_const": 1, "opd2_const": 1, "opd2_addr": last}
     return Command(Engine.TIU, SG, fields | {"opd1_addr": index[0], "opd1_prec": index[2]})
-
-
-# -- PorD --------------------------------------------------------------------------------------------------------------
-class Window(NamedTuple):
-    """A pooling window: (y, x) pairs, and what lies around the image."""
-
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
-    dilation: tuple[int, int]
-    pads: tuple[int, int, int, int]  # top, bottom, left, right
-
-    def result(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Height and width of the result for an image of `size`; not positive where no window fits."""
-        padded = (size[0] + self.pads[0] + self.pads[1], size[1] + self.pads[2] + self.pads[3])
-        spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation)]
-        y, x = ((whole - span) // step + 1 for whole, span, step in zip(padded, spans, self.strides))
-        return y, x
-
-
-def pool(operation: Pord, image: Dims, window: Window, result: int, source: int, **more: int) -> Command:
-    """Average or maximum of windows; precisions, factors and the value around the image are given as fields."""
-    n, c, h, w = image
-    (kernel_y, kernel_x), (step_y, step_x) = window.kernel, window.strides
-    fields: Fields = {"tsk_typ": Task.POOL_OR_DEPTHWISE, "tsk_eu_typ": operation, "opd3_const": 1}
-    fields |= shape_fields((n, c, *window.result((h, w)))) | {"opd0_h": h, "opd0_w": w}
-    fields |= {"opd1_h": kernel_y, "opd1_w": kernel_x, "res_op_y_str": step_y, "res_op_x_str": step_x}
-    fields |= {"opd1_y_ins0": window.dilation[0] - 1, "opd1_x_ins0": window.dilation[1] - 1}
-    fields |= dict(zip(("opd0_up_pad", "opd0_dn_pad", "opd0_lf_pad", "opd0_rt_pad"), window.pads))
-    return Command(Engine.TIU, PORD, fields | {"res0_addr": result, "opd0_addr": source} | more)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel.allocator import LocalMemory
-from bmcompiler.backends.bm1684x.tpukernel.functions import FUNCTIONS, LibraryFunction
+from bmcompiler.backends.bm1684x.tpukernel.functions import FUNCTIONS, MISSING, LibraryFunction
 from bmcompiler.backends.bm1684x.tpukernel.kernel import Kernel, Program, kernel, program_of
 from bmcompiler.backends.bm1684x.tpukernel.local import aligned, compact, line_aligned
 from bmcompiler.backends.bm1684x.tpukernel.model import Placed, model_of
@@ -56,9 +56,10 @@ __all__ = [
 ]  # fmt: skip
 __all__ += list(_MEMBERS)
 __all__ += list(FUNCTIONS)
+__all__ += list(MISSING)
 
 globals().update(_MEMBERS)
-globals().update(FUNCTIONS)
+globals().update(FUNCTIONS | MISSING)
 
 if TYPE_CHECKING:
 

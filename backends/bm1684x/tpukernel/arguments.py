@@ -72,10 +72,18 @@ def bound(function: Function, given: Sequence[Any], named: Mapping[str, Any]) ->
 def check(function: Function, arguments: Arguments) -> None:
     """Raises UsageError for the first rule of the function that the arguments break."""
     for rule in (*_sizes(function), *function.rules):
-        if not rule.holds(arguments):
+        if not _holds(rule, arguments):
             note = f' (note of the reference: "{rule.note}")' if rule.note else ""
             values = ", ".join(f"{key} = {_shown(value)}" for key, value in vars(arguments).items())
             raise UsageError(f"{function.name}: {rule.text}{note}; got {values}")
+
+
+def _holds(rule: Rule, arguments: Arguments) -> bool:
+    """Whether a rule holds; types that have no size keep none."""
+    try:
+        return rule.holds(arguments)
+    except UsageError:
+        return False
 
 
 def _sizes(function: Function) -> Iterator[Rule]:

@@ -8,8 +8,8 @@ from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.tpukernel.elementwise import TWO, WITH_C, swapped
 from bmcompiler.backends.bm1684x.tpukernel.local import compact, place, tensor
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
-from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Rule, in_group
-from bmcompiler.backends.bm1684x.tpukernel.rules import computed
+from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
+from bmcompiler.backends.bm1684x.tpukernel.rules import computed, different, floats, same_lane
 from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, dim4, variable_t, variable_type_t
 
 _TYPES = ", data_type_t dst_dtype, data_type_t src_dtype"
@@ -98,6 +98,54 @@ def _selects(name: str, sign: str, operation: Cmp) -> Function:
     )
 
 
+_BOTH = _SELECT.replace("dst_addr, ", "dst0_addr, local_addr_t dst1_addr, ").replace(
+    "data_type_t src0_src1_dtype, data_type_t dst_dtype", "data_type_t dst0_dtype, data_type_t dst1_dtype"
+)
+_ONE_WIDTH = Rule("dst0_dtype and dst1_dtype must have one width", lambda a: a.dst0_dtype.size == a.dst1_dtype.size)
+
+
+def _extremes(operation: Cmp) -> Emit:
+    """The larger or smaller one of src0 and src1, and what stands beside it of src2 and src3."""
+
+    def emit(k: Recorder, a: Arguments) -> None:
+        types = (a.dst0_dtype, a.dst0_dtype, a.dst1_dtype, a.dst1_dtype)
+        sources = [_variable(a, f"src{i}", dtype) for i, dtype in enumerate(types)]
+        results = tensor(a, "dst0", a.dst0_dtype), tensor(a, "dst1", a.dst1_dtype)
+        k.add(arithmetic.select_both(operation, a.shape, *results, *sources))
+
+    return emit
+
+
+def _prelu(k: Recorder, a: Arguments) -> None:
+    result, source = tensor(a, "dst", a.dtype), tensor(a, "src", a.dtype)
+    k.add(arithmetic.binary(Ar.MUL, a.shape, result, source, constant(a.alpha, source.precision, source.signed)))
+    zero = constant(0, source.precision, source.signed)
+    k.add(arithmetic.select(Cmp.SELECT_GT, a.shape, result, source, zero, source, result))
+
+
+_PRELU = "local_addr_t dst_addr, local_addr_t src_addr, scalar_t alpha, const dim4 *shape, data_type_t dtype"
+DRAWN = in_group(
+    "Compare and select",
+    Function(
+        f"void tpu_bdc_maximum_greater_select({_BOTH})",
+        "dst0 = max(src0, src1), dst1 = src0 > src1 ? src2 : src3",
+        _extremes(Cmp.MAX_AND_SELECT),
+        (computed("dst0_dtype", "dst1_dtype"), _ONE_WIDTH, _NO_VECTOR),
+    ),
+    Function(
+        f"void tpu_bdc_minimum_less_select({_BOTH})",
+        "dst0 = min(src0, src1), dst1 = src0 < src1 ? src2 : src3",
+        _extremes(Cmp.MIN_AND_SELECT),
+        (computed("dst0_dtype", "dst1_dtype"), _ONE_WIDTH, _NO_VECTOR),
+    ),
+    Function(
+        f"void tpu_bdc_prelu({_PRELU})",
+        "src > 0 ? src : alpha * src",
+        _prelu,
+        (floats("dtype"), same_lane("dst", "src"), different("dst", "src")),
+    ),
+    source=Known.DRAWN,
+)
 ROWS = in_group(
     "Compare and select",
     *_row("equal", "==", Ar.SELECT_EQ),
@@ -109,4 +157,5 @@ ROWS = in_group(
     _selects("equal", "==", Cmp.SELECT_EQ),
     _selects("less", "<", Cmp.SELECT_LT),
     _selects("greater", ">", Cmp.SELECT_GT),
+    *DRAWN,
 )

@@ -35,6 +35,21 @@ def _of_type(name: str) -> Emit:
     return emit
 
 
+_KINDS = (
+    ("int8", "an integer of 8 bits", 8, (False, True)),
+    ("int16", "an integer of 16 bits", 16, (False, True)),
+    ("int32", "an integer of 32 bits", 32, (False, True)),
+    ("int4", "an integer of 4 bits", 4, (False, True)),
+    ("signed_int", "a signed integer", 0, (True,)),
+    ("unsigned_int", "an unsigned integer", 0, (False,)),
+)
+
+
+def _kind_is(bits: int, signs: tuple[bool, ...]) -> Emit:
+    """An integer of so many bits, of any for 0, with one of the signs."""
+    return lambda k, a: a.dtype.is_int and bits in (0, a.dtype.bits) and a.dtype.signed in signs
+
+
 CONTROL = in_group(
     "Kernel and synchronisation",
     Function("void tpu_initialize()", "ids of both engines begin again", lambda k, a: k.initialize()),
@@ -129,4 +144,25 @@ CHIP_FACTS = in_group(
         lambda k, a: local.continuous(a.shape),
     ),
 )
-ROWS = (*CONTROL, *CORES, *CHIP_FACTS)
+MORE_FACTS = in_group(
+    "The chip, types and layouts",
+    *(
+        Function(f"bool tpu_is_data_type_{kind}({_TYPE})", f"whether it is {what}", _kind_is(size, signs))
+        for kind, what, size, signs in _KINDS
+    ),
+    Function(
+        f"int tpu_get_local_cstride(int h, int w, bool align, {_TYPE})",
+        "elements from a channel to the next of its lane",
+        lambda k, a: local.aligned(0, dim4(1, 1, a.h, a.w), a.dtype).c if a.align else a.h * a.w,
+        (_COMMON, at_least(1, "h", "w")),
+    ),
+    Function(
+        "int tpu_get_local_nstride(int c_stride, int c, int start_idx)",
+        "elements from an image to the next",
+        lambda k, a: a.c_stride * CHIP.channel_rows(a.start_idx, a.c),
+        (_LANE, at_least(1, "c")),
+    ),
+    Function("int tpu_cache_line_size()", "bytes of a line of the cache", _value(CHIP.alignment)),
+    source=Known.DESCRIBED,
+)
+ROWS = (*CONTROL, *CORES, *CHIP_FACTS, *MORE_FACTS)

@@ -69,9 +69,14 @@ def _square(k: Recorder, a: Arguments) -> None:
 
 
 def _divide(*sources: str | float) -> Emit:
-    """The sources by name; "C" is the argument, a float a constant. `num_iter`, where the function has it, steps."""
+    """The sources by name; "C" is the argument as a number, "bits" as its bits, a float a constant.
+
+    `num_iter`, where the function has it: steps.
+    """
 
     def operand(a: Arguments, source: str | float) -> Operand:
+        if source == "bits":
+            return constant(a.C, FP32.precision)
         if source == "C" or not isinstance(source, str):
             return constant(fp32_bits(a.C if source == "C" else float(source)), FP32.precision)
         return tensor(a, source, FP32)
@@ -123,19 +128,20 @@ def _any_signed(a: Arguments) -> bool:
     return any(a.get(name).signed for name in names if a.get(name) is not None)
 
 
-_SIGN_FOLLOWS = Rule(
+SIGN_FOLLOWS = Rule(
     "dst_dtype must be signed if a source is signed, and unsigned if none is",
     lambda a: a.dst_dtype.signed == _any_signed(a),
 )
-_SIGNED = Rule("dst_dtype of a difference must be signed", lambda a: a.dst_dtype.signed)
-_OF_TWO, _OF_C = integers("dst_dtype", "src0_dtype", "src1_dtype"), integers("dst_dtype", "src_dtype", "C_dtype")
+SIGNED = Rule("dst_dtype of a difference must be signed", lambda a: a.dst_dtype.signed)
+OF_TWO, OF_C = integers("dst_dtype", "src0_dtype", "src1_dtype"), integers("dst_dtype", "src_dtype", "C_dtype")
 _HALVES = {data_type_t.DT_FP16, data_type_t.DT_BFP16}
 _CONVERTS = Rule(
     "DT_FP16 and DT_BFP16 are not converted into each other; go by way of DT_FP32",
     lambda a: {a.dst_dtype, a.src_dtype} != _HALVES,
 )
+_WHOLE = Rule("dtype must be an integer type", lambda a: a.dtype.is_int)
 _ITERATIONS = within("num_iter", 1, 4)
-_SHIFTS = within("shift", -63, 31)
+SHIFTS = within("shift", -63, 31)
 
 
 def _fp(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Function:
@@ -147,8 +153,12 @@ def _any(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Functi
 
 
 def _int(name: str, form: str, formula: str, emit: Emit, sign: Rule) -> Function:
-    more, types = (_INT_TWO, _OF_TWO) if form is TWO else (_INT_C, _OF_C)
-    return Function(f"void tpu_bdc_{name}({form}{more})", formula, emit, (types, sign, _SHIFTS))
+    more, types = (_INT_TWO, OF_TWO) if form is TWO else (_INT_C, OF_C)
+    return Function(f"void tpu_bdc_{name}({form}{more})", formula, emit, (types, sign, SHIFTS))
+
+
+def _tunable(name: str, form: str, formula: str, emit: Emit) -> Function:
+    return Function(f"void tpu_bdc_{name}({form}{_DTYPE}, int num_iter)", formula, emit, (single("dtype"), _ITERATIONS))
 
 
 def _fp32(name: str, form: str, formula: str, emit: Emit, *rules: Rule) -> Function:
@@ -173,10 +183,21 @@ FLOATS = in_group(
     _fp32("tunable_div", f"{TWO}, int num_iter", "src0 / src1", _divide("src0", "src1"), _ITERATIONS),
     _fp32("tunable_reciprocal", f"{ONE}, int num_iter", "1 / src", _divide(1.0, "src"), _ITERATIONS),
 )
-DERIVED_FLOATS = in_group(
+DRAWN_FLOATS = in_group(
     "Arithmetic on floats",
+    _fp("fp_sub_C", WITH_C, "src - C", _with_constant(Ar.SUB)),
+    _fp("fp_div_C", WITH_C, "src / C", _divide("src", "bits"), single("dtype")),
+    _fp("fp_C_div", WITH_C, "C / src", _divide("bits", "src"), single("dtype")),
+    _fp("fp_reciprocal", ONE, "1 / src", _divide(1.0, "src"), single("dtype")),
+    _tunable("fp_tunable_div", TWO, "src0 / src1", _divide("src0", "src1")),
+    _tunable("fp_tunable_div_C", WITH_C, "src / C", _divide("src", "bits")),
+    _tunable("fp_tunable_C_div", WITH_C, "C / src", _divide("bits", "src")),
+    _tunable("fp_tunable_reciprocal", ONE, "1 / src", _divide(1.0, "src")),
+    _fp32("tunable_div_C", f"{WITH_FLOAT}, int num_iter", "src / C", _divide("src", "C"), _ITERATIONS),
+    _fp32("tunable_C_div", f"{WITH_FLOAT}, int num_iter", "C / src", _divide("C", "src"), _ITERATIONS),
     _fp("fp_diff_abs", TWO, "abs(src0 - src1)", _two(Ar.ABS_DIFFERENCE, True)),
-    source=Known.DERIVED,
+    _fp("fp_diff_abs_C", WITH_C, "abs(src - C)", _with_constant(Ar.ABS_DIFFERENCE)),
+    source=Known.DRAWN,
 )
 ANY = in_group(
     "Arithmetic on any type",
@@ -190,26 +211,28 @@ ANY = in_group(
     _any("or", TWO, "src0 | src1", _two(Ar.OR, True, _BITS)),
     _any("and_C", WITH_C, "src & C", _with_constant(Ar.AND, seen=_BITS)),
 )
-DERIVED_ANY = in_group(
+DRAWN_ANY = in_group(
     "Arithmetic on any type",
     _any("xor", TWO, "src0 ^ src1", _two(Ar.XOR, True, _BITS)),
     _any("or_C", WITH_C, "src | C", _with_constant(Ar.OR, seen=_BITS)),
+    _any("relu", ONE, "max(src, 0)", _with_constant(Ar.MAX)),
+    _any("not", ONE, "~src", _one(Ar.NOT), _WHOLE),
     _any("xor_C", WITH_C, "src ^ C", _with_constant(Ar.XOR, seen=_BITS)),
-    source=Known.DERIVED,
+    source=Known.DRAWN,
 )
 INTEGERS = in_group(
     "Arithmetic on integers",
-    _int("int_mul", TWO, "(src0 * src1) shifted", _integer_two(Ar.MUL), _SIGN_FOLLOWS),
-    _int("int_add_C", WITH_C, "(src + C) shifted", _integer_c(Ar.ADD), _SIGN_FOLLOWS),
-    _int("int_sub_C", WITH_C, "(src - C) shifted", _integer_c(Ar.SUB), _SIGNED),
-    _int("int_C_sub", WITH_C, "(C - src) shifted", _integer_c(Ar.SUB, first=True), _SIGNED),
-    _int("int_mul_C", WITH_C, "(src * C) shifted", _integer_c(Ar.MUL), _SIGN_FOLLOWS),
+    _int("int_mul", TWO, "(src0 * src1) shifted", _integer_two(Ar.MUL), SIGN_FOLLOWS),
+    _int("int_add_C", WITH_C, "(src + C) shifted", _integer_c(Ar.ADD), SIGN_FOLLOWS),
+    _int("int_sub_C", WITH_C, "(src - C) shifted", _integer_c(Ar.SUB), SIGNED),
+    _int("int_C_sub", WITH_C, "(C - src) shifted", _integer_c(Ar.SUB, first=True), SIGNED),
+    _int("int_mul_C", WITH_C, "(src * C) shifted", _integer_c(Ar.MUL), SIGN_FOLLOWS),
 )
-DERIVED_INTEGERS = in_group(
+DRAWN_INTEGERS = in_group(
     "Arithmetic on integers",
-    _int("int_add", TWO, "(src0 + src1) shifted", _integer_two(Ar.ADD), _SIGN_FOLLOWS),
-    _int("int_sub", TWO, "(src0 - src1) shifted", _integer_two(Ar.SUB), _SIGNED),
-    source=Known.DERIVED,
+    _int("int_add", TWO, "(src0 + src1) shifted", _integer_two(Ar.ADD), SIGN_FOLLOWS),
+    _int("int_sub", TWO, "(src0 - src1) shifted", _integer_two(Ar.SUB), SIGNED),
+    source=Known.DRAWN,
 )
 MOVED = in_group(
     "Copies, constants and conversion in local memory",
@@ -227,4 +250,4 @@ MOVED = in_group(
         (computed("dtype"),),
     ),
 )
-ROWS = (*FLOATS, *DERIVED_FLOATS, *ANY, *DERIVED_ANY, *INTEGERS, *DERIVED_INTEGERS, *MOVED)
+ROWS = (*FLOATS, *DRAWN_FLOATS, *ANY, *DRAWN_ANY, *INTEGERS, *DRAWN_INTEGERS, *MOVED)

@@ -9,6 +9,7 @@ from bmcompiler.backends.bm1684x.tpukernel.arguments import bound, check
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, current
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function
 from bmcompiler.backends.bm1684x.tpukernel.table import TABLE
+from bmcompiler.backends.bm1684x.tpukernel.units.unavailable import UNAVAILABLE
 from bmcompiler.errors import EncodingError, UsageError
 
 _ANSWERS = ("bool", "dim4", "int", "unsigned long long", "scalar_t")
@@ -49,4 +50,17 @@ def _emitted(row: Function, recorder: Recorder, values: Arguments) -> Any:
         raise
 
 
+class MissingFunction:
+    """A function that the vendor declares and this library does not offer; calls raise UsageError with the reason."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.reason = reason
+        self.__doc__ = f"Not offered: {reason}."
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise UsageError(f"{self.__name__} is not offered: {self.reason}")
+
+
+MISSING = {name: MissingFunction(name, why) for name, why in UNAVAILABLE.items()}
 FUNCTIONS = {name: LibraryFunction(row) for name, row in TABLE.items()}

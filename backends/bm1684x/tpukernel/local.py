@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.instructions.operands import Operand
@@ -77,3 +77,15 @@ def tensor(a: Arguments, name: str, dtype: data_type_t, shape: dim4 | None = Non
     strides: dim4 | None = a.get(f"{name}_stride")
     place(name, getattr(a, f"{name}_addr"), shape or a.shape, dtype, strides)
     return Operand(getattr(a, f"{name}_addr"), dtype.precision, dtype.signed, strides)
+
+
+def disjoint(tensors: Iterable[tuple[int, dim4, data_type_t]]) -> bool:
+    """Whether no bank holds parts of two tensors, which are aligned: of address, shape and type."""
+    found = [_banks(*one) for one in tensors]
+    return len(set().union(*found)) == sum(map(len, found))
+
+
+def _banks(address: int, shape: dim4, dtype: data_type_t) -> set[int]:
+    lane, offset = divmod(address, CHIP.lmem_size)
+    last = offset + max(shape.n * aligned(lane, shape, dtype).n * dtype.size, 1) - 1
+    return set(range(offset // CHIP.lmem_bank_size, last // CHIP.lmem_bank_size + 1))

@@ -64,6 +64,7 @@ class Known(str, Enum):
 
     REFERENCE = "reference"  # notes of the reference, and recorded commands
     RECORDED = "recorded"  # commands, or values, that the vendor's library gave
+    DRAWN = "drawn"  # commands and memory of calls with drawn arguments that the vendor's library made
     DESCRIBED = "described"  # the hardware facts describe what the vendor's library does
     DERIVED = "derived"  # the form of recorded functions, with another operation or direction
     OWN = "own"  # no function of the vendor's library

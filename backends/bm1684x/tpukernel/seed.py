@@ -10,7 +10,7 @@ from bmcompiler.backends.bm1684x.codes import Ar, Gather, Precision
 from bmcompiler.backends.bm1684x.instructions import arithmetic, special
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.static_tables import StaticTable
-from bmcompiler.backends.bm1684x.tpukernel.local import compact, lane_of, place, tensor
+from bmcompiler.backends.bm1684x.tpukernel.local import compact, disjoint, lane_of, place, tensor
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, Release
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, computed, floats, lane_zero, same_lane, within
@@ -47,7 +47,10 @@ def _lookup(k: Recorder, a: Arguments) -> None:
     flat = (a.shape.n, a.shape.c, 1, a.shape.h * a.shape.w)
     table = (in_lane_of(source.place, a.table_addr), a.len, True)
     index = (source.place, a.shape.h * a.shape.w, a.src_dtype.precision)
-    k.add(special.by_index(Gather.LANE_FAST, flat, result.place, table, index, a.dst_dtype.precision))
+    places = ((a.dst_addr, a.shape, a.dst_dtype), (a.src_addr, a.shape, a.src_dtype))
+    apart = disjoint((*places, (a.table_addr, dim4(1, CHIP.lanes, 1, a.len), a.dst_dtype)))
+    unit = Gather.LANE if apart else Gather.LANE_FAST
+    k.add(special.by_index(unit, flat, result.place, table, index, a.dst_dtype.precision))
 
 
 # -- arithmetic sequences ----------------------------------------------------------------------------------------------

@@ -15,15 +15,22 @@ from bmcompiler.backends.bm1684x.tpukernel import (
     trigonometry,
 )
 from bmcompiler.backends.bm1684x.tpukernel.rows import Function
+from bmcompiler.backends.bm1684x.tpukernel.units import elements, matrices, moves, others, vectors, windows
 
 _ROWS = (
     *control.ROWS,
     *scalars.ROWS,
     *seed.ROWS,
     *transfers.ROWS,
+    *moves.ROWS,
     *elementwise.ROWS,
+    *elements.ROWS,
     *comparing.ROWS,
     *moving.ROWS,
+    *others.ROWS,
+    *vectors.ROWS,
+    *matrices.ROWS,
+    *windows.ROWS,
     *exponentials.ROWS,
     *trigonometry.ROWS,
     *activations.ROWS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Move
 from bmcompiler.backends.bm1684x.instructions import transfers
@@ -19,8 +21,12 @@ _KIND = {"L": "local_addr_t", "S": "system_addr_t"}
 _WORDS = {"L": "local", "S": "system"}
 
 
-def _side(a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t) -> Side:
+def side_of(
+    a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t, begins: Callable[[int], int] = lane_of
+) -> Side:
     """Destination or source in local memory ("L") or outside of it ("S"), in its own strides or the default's.
+
+    Args: begins: the lane that default strides are for, of a local address.
 
     Raises:
         UsageError: it is not aligned to its elements, or ends behind its lane.
@@ -33,7 +39,7 @@ def _side(a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t) -
     strides: dim4 | None = a.get(f"{name}_stride")
     if kind == "S":
         return Side(address, shape, strides or continuous(shape))
-    steps = strides or aligned(lane_of(address), shape, dtype)
+    steps = strides or aligned(begins(address), shape, dtype)
     rows = CHIP.channel_rows(lane_of(address), shape.c)
     last = sum((count - 1) * step for count, step in zip((shape.n, rows, shape.h, shape.w), steps))
     end = address % CHIP.lmem_size + (last + 1) * dtype.size
@@ -42,15 +48,24 @@ def _side(a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t) -
     return Side(in_window(address), shape, steps)
 
 
-def _pair(a: Arguments, way: str, to: dim4, of: dim4) -> tuple[Side, Side]:
-    return _side(a, "dst", way[2], to, a.dtype), _side(a, "src", way[0], of, a.dtype)
+def _pair(a: Arguments, way: str, to: dim4, of: dim4, begins: Callable[[int], int] = lane_of) -> tuple[Side, Side]:
+    return side_of(a, "dst", way[2], to, a.dtype, begins), side_of(a, "src", way[0], of, a.dtype, begins)
+
+
+def _first_lane(_: int) -> int:
+    """As the vendor's library has it for plain copies and constants, wherever the tensor begins.
+
+    So several images of channels that reach behind the last lane lie in each other, unless strides are given.
+    """
+    return 0
 
 
 def _copy(way: str) -> Emit:
-    make = transfers.copy_alike if way in ("S2L", "L2S") else transfers.copy
+    alike = way in ("S2L", "L2S")
+    make, begins = (transfers.copy_alike, _first_lane) if alike else (transfers.copy, lane_of)
 
     def emit(k: Recorder, a: Arguments) -> None:
-        k.add(make(*_pair(a, way, a.shape, a.shape), a.dtype.precision))
+        k.add(make(*_pair(a, way, a.shape, a.shape, begins), a.dtype.precision))
 
     return emit
 
@@ -86,7 +101,7 @@ def _transpose_cw(way: str) -> Emit:
 
 def _fill(kind: str) -> Emit:
     def emit(k: Recorder, a: Arguments) -> None:
-        to = _side(a, "dst", kind, a.shape, a.dtype)
+        to = side_of(a, "dst", kind, a.shape, a.dtype, _first_lane)
         k.add(transfers.fill(to, a.C & (1 << a.dtype.bits) - 1, a.dtype.precision))
 
     return emit
@@ -100,8 +115,8 @@ def _matrix(way: str) -> Emit:
         address = getattr(a, f"{local}_addr")
         sections = -(-a.cols // a.cols_per_channel)
         width = align_up(a.cols_per_channel, elements_at_once(a.dtype))
-        _side(a, local, "L", dim4(a.rows, sections, 1, a.cols_per_channel), a.dtype)
-        _side(a, outer, "S", dim4(1, 1, a.rows, a.cols), a.dtype)
+        side_of(a, local, "L", dim4(a.rows, sections, 1, a.cols_per_channel), a.dtype)
+        side_of(a, outer, "S", dim4(1, 1, a.rows, a.cols), a.dtype)
         steps = dim4(CHIP.channel_rows(lane_of(address), sections) * width, width, 0, 0)
         inside = Side(in_window(address), dim4(a.rows, sections, 0, a.cols_per_channel), steps)
         outside = Side(getattr(a, f"{outer}_addr"), dim4(0, 0, a.rows, a.cols), dim4(0, 0, a.row_stride, 0))
@@ -128,7 +143,7 @@ def _indexed(move: Move, way: str) -> Emit:
 
 
 def _rows(a: Arguments, name: str, kind: str, shape: dim4, dtype: data_type_t, sizes: tuple[int, int, int]) -> Rows:
-    side = _side(a, name, kind, shape, dtype)
+    side = side_of(a, name, kind, shape, dtype)
     return Rows(side.address, sizes, (side.strides[1], side.strides[2]))
 
 
@@ -231,13 +246,14 @@ RECORDED = in_group(
     *(_rows_by_index(Move.GATHER, way) for way in ("S2S", "S2L")),
     _rows_by_index(Move.SCATTER, "L2S"),
 )
-DERIVED = in_group(
+DERIVED = in_group("Between memories", _general("S2S"), source=Known.DERIVED)
+DRAWN = in_group(
     "Between memories",
-    *(_general(way) for way in ("L2S", "S2S", "L2L")),
+    *(_general(way) for way in ("L2S", "L2L")),
     *(_nc(way) for way in ("S2L", "L2L")),
     _cw("L2L"),
     *(_rows_by_index(Move.GATHER, way) for way in ("L2S", "L2L")),
     *(_rows_by_index(Move.SCATTER, way) for way in ("S2S", "S2L", "L2L")),
-    source=Known.DERIVED,
+    source=Known.DRAWN,
 )
-ROWS = (*RECORDED, *DERIVED)
+ROWS = (*RECORDED, *DERIVED, *DRAWN)

@@ -129,6 +129,7 @@ def _requantizing(ops: Operands) -> Step:
     """int8: bias and old int16 results added, shifted, saturated to 16 bits at most."""
     f, relu = ops.fields, ops.fields["tsk_eu_typ"] == Matrix.REQUANT_RELU
     signed, shift = signed_by(ops, "opd0", "opd1", "opd2"), f["opd3_addr"] >> _SHIFT_AT & _SHIFT_MASK
+    earlier = f["opd3_addr"] & _SHIFT_MASK  # places that what was there is shifted by to the left
     left, right = _operands(ops, Precision.INT8)
     bias = _sections(ops, "opd2", 1, dtype_of(Precision.INT16, ops.signed("opd2")))
     old = _sections(ops, "res0", left.rows, dtype_of(Precision.INT16, signed)) if f["res_add"] else None
@@ -138,7 +139,7 @@ def _requantizing(ops: Operands) -> Step:
     def run() -> None:
         sums = matmul(left.read(), right()).astype(np.int64) + bias()
         if old:
-            sums = sums + old()
+            sums = sums + (old().astype(np.int64) << earlier)
         _store(result, requantized(sums, shift, Rounding.HALF_UP, narrow, relu))
 
     return run

@@ -17,6 +17,7 @@ from bmcompiler.runtime.simulator.plan import Step
 _INDEX = np.dtype(np.uint32)
 _MASKS: dict[int, np.dtype[Any]] = {
     Precision.INT8: np.dtype(np.uint8),
+    Precision.INT16: np.dtype(np.uint16),
     Precision.FP16: np.dtype(np.float16),
     Precision.FP32: np.dtype(np.float32),
     Precision.INT32: np.dtype(np.uint32),

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Gather, Layout
+from bmcompiler.backends.bm1684x.codes import Gather, Layout, Precision
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arrays import Array, IntArray
-from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader
+from bmcompiler.runtime.simulator.bm1684x.operands import Operands, Reader, Result
 from bmcompiler.runtime.simulator.bm1684x.vector.access import code, element
 from bmcompiler.runtime.simulator.bm1684x.vector.kinds import Kind
 from bmcompiler.runtime.simulator.bm1684x.vector.rows import check_indices, index_dtype, rows_step
 from bmcompiler.runtime.simulator.memory import Shape
 from bmcompiler.runtime.simulator.plan import Step
 
-_SKIPPED = 0xFFFF
 _SHORT = np.dtype(np.uint16)
 
 
@@ -53,10 +52,12 @@ def _bits(ops: Operands) -> np.dtype[Any]:
     return Kind(ops.precision("res0")).bits
 
 
-def _per_lane_indices(ops: Operands, shape: Shape) -> Reader:
+def _per_lane_indices(ops: Operands, shape: Shape, mask: bool = False) -> Reader:
+    """Indices, or a mask, which may have words."""
     if ops.fields["opd1_c"] != shape[1]:
         raise SimulatorError(f"there are indices for {ops.fields['opd1_c']} of {shape[1]} channels")
-    return ops.tensor("opd1", shape, index_dtype(ops)).read
+    words = mask and ops.precision("opd1") == Precision.INT32
+    return ops.tensor("opd1", shape, np.dtype(np.uint32) if words else index_dtype(ops)).read
 
 
 def _gather(ops: Operands) -> Step:
@@ -70,7 +71,7 @@ def _gather(ops: Operands) -> Step:
 
     def run() -> None:
         at = indices()
-        skipped = at == _SKIPPED if limited and at.dtype == _SHORT else None
+        skipped = at == np.iinfo(at.dtype).max if limited else None
         if skipped is None or not skipped.any():
             result.write(looked_up(table(), at))
             return
@@ -119,7 +120,7 @@ def _no_limit(ops: Operands) -> None:
 def _mask(ops: Operands) -> Step:
     """The elements whose mask is not 0, in order; res1(n, c) = how many."""
     bits, (n, c, _, w) = _bits(ops), ops.shape("res0")
-    table, masks = _table(ops, bits), _per_lane_indices(ops, (n, c, 1, ops.fields["opd0_w"]))
+    table, masks = _table(ops, bits), _per_lane_indices(ops, (n, c, 1, ops.fields["opd0_w"]), mask=True)
     result = ops.result("res0", (n, c, 1, w), bits)
     counts = ops.result("res1", (n, c, 1, 1), _SHORT, Layout.COMPACT)
 
@@ -146,16 +147,17 @@ def _list(ops: Operands, item: int) -> Reader:
 
 def _gather_list(ops: Operands) -> Step:
     """res0(n, c, 0, i) = opd0(n, c, 0, index(i))."""
-    _no_limit(ops)
     bits, (n, c, _, w), width = _bits(ops), ops.shape("res0"), ops.fields["opd0_w"]
     _entries(ops, w)
     source, indices = ops.tensor("opd0", (n, c, 1, width), bits), _list(ops, 1)
     result = ops.result("res0", (n, c, 1, w), bits)
 
+    skipped = _Skipped(ops, bits, result)
+
     def run() -> None:
-        at = indices()[:, 0]
-        check_indices(at, width)
-        result.write(source.read()[..., at])
+        at, missing = skipped.split(indices())
+        check_indices(at[:, 0], width)
+        result.write(skipped.filled(source.read()[..., at[:, 0]], missing))
 
     return run
 
@@ -183,9 +185,29 @@ def _scatter_list(ops: Operands) -> Step:
     return run
 
 
-def _places(read: Reader, height: int, width: int) -> tuple[IntArray, IntArray]:
+class _Skipped:
+    """Entries of a list that stand for none: their results are a constant, or what they were."""
+
+    def __init__(self, ops: Operands, bits: np.dtype[Any], result: Result) -> None:
+        self._limited, self._result = bool(ops.fields["opd3_const"]), result
+        self._fill = element(ops, "opd2", bits) if ops.fields["opd2_const"] else None
+
+    def split(self, entries: IntArray) -> tuple[IntArray, Array | None]:
+        """The entries, (count, item), with 0 for those that stand for none, and which these are, (count,)."""
+        if not self._limited:
+            return entries, None
+        missing = (entries == np.iinfo(entries.dtype).max).any(1)
+        return np.where(missing[:, None], entries.dtype.type(0), entries), missing
+
+    def filled(self, values: Array, missing: Array | None) -> Array:
+        """Values (n, c, 1, count) with those of missing entries put right."""
+        if missing is None:
+            return values
+        return np.where(missing, self._result.read() if self._fill is None else self._fill, values)
+
+
+def _places(pairs: IntArray, height: int, width: int) -> tuple[IntArray, IntArray]:
     """Rows and columns of a list of pairs, which have the column first."""
-    pairs = read()
     columns, rows = pairs[:, 0], pairs[:, 1]
     check_indices(columns, width)
     check_indices(rows, height)
@@ -194,16 +216,18 @@ def _places(read: Reader, height: int, width: int) -> tuple[IntArray, IntArray]:
 
 def _gather_places(ops: Operands) -> Step:
     """res0(n, c, 0, i) = opd0(n, c, row(i), column(i))."""
-    _no_limit(ops)
     bits, (n, c, _, w) = _bits(ops), ops.shape("res0")
     height, width = ops.fields["opd0_h"], ops.fields["opd0_w"]
     _entries(ops, w)
     source, pairs = ops.tensor("opd0", (n, c, height, width), bits), _list(ops, 2)
     result = ops.result("res0", (n, c, 1, w), bits)
 
+    skipped = _Skipped(ops, bits, result)
+
     def run() -> None:
-        rows, columns = _places(pairs, height, width)
-        result.write(source.read()[:, :, rows, columns][:, :, None])
+        found, missing = skipped.split(pairs())
+        rows, columns = _places(found, height, width)
+        result.write(skipped.filled(source.read()[:, :, rows, columns][:, :, None], missing))
 
     return run
 
@@ -217,7 +241,7 @@ def _scatter_places(ops: Operands) -> Step:
     result = ops.result("res0", (n, c, h, w), bits)
 
     def run() -> None:
-        rows, columns = _places(pairs, h, w)
+        rows, columns = _places(pairs(), h, w)
         values = result.read().copy()
         values[:, :, rows, columns] = source.read()[:, :, 0]
         result.write(values)

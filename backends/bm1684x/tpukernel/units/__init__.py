@@ -1,0 +1,1 @@
+"""Functions that are one command of a unit each: tables from their arguments to the command's fields."""
