@@ -208,9 +208,7 @@ class Segments:
         if not any(self.heavy[first:end]) and not (self._starts_with_loads and end <= _STARTING_OPS):
             return best
         for slices in self._candidates(end):
-            for start, cost in self._grow(end, slices, first):
-                if start not in best or cost < best[start][0]:
-                    best[start] = cost, slices
+            self._grow(end, slices, first, best)
         return best
 
     def _candidates(self, end: int) -> Iterator[Slices]:
@@ -230,9 +228,12 @@ class Segments:
         if columns > 1:
             yield from ((1, 1, 1, k) for k in _COUNTS if k <= -(-w // columns))
 
-    def _grow(self, end: int, slices: Slices, first: int) -> Iterator[tuple[int, float]]:
-        """(first op, cost) of the groups with these slices that end before op `end`, the shortest first."""
-        growing, some_heavy = _Growing({}), False
+    def _grow(self, end: int, slices: Slices, first: int, best: dict[int, tuple[float, Slices]]) -> None:
+        """Take the groups with these slices that end before op `end` where they cost less than the best so far.
+
+        No group costs less than its ops compute, so that what waits beside is left out where these take as long.
+        """
+        growing, some_heavy, count = _Growing({}), False, prod(slices)
         for start in range(end - 1, (end - 2 if slices[1] > 1 else first - 1), -1):
             if not self._prepend(growing, start, end, slices):
                 return
@@ -240,8 +241,12 @@ class Segments:
             peak = max(growing.live)
             if peak > self.room:
                 return
-            if some_heavy:
-                yield start, self._finished(growing, slices, (start, end), peak)
+            known = best.get(start)
+            if not some_heavy or (known is not None and growing.cycles * count >= known[0]):
+                continue
+            cost = self._finished(growing, slices, (start, end), peak)
+            if known is None or cost < known[0]:
+                best[start] = cost, slices
 
     def _prepend(self, growing: _Growing, start: int, end: int, slices: Slices) -> bool:
         """Let a group begin with one op more; False when that op cannot be cut so."""
