@@ -9,6 +9,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
+from bmcompiler.numeric.special import logistic
 from bmcompiler.ops.base import FLOAT, NUMBER, Axis, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.shared import along_axis, need_axis, need_dtype, need_same_dtype, need_shift, plain
 
@@ -186,9 +187,7 @@ class Sigmoid(FloatUnary):
     bounds = (0.0, 1.0)
 
     def evaluate(self, x: np.ndarray) -> np.ndarray:
-        one = x.dtype.type(1)
-        small = np.exp(-np.abs(x))  # in 0 .. 1, so nothing overflows
-        return np.where(x >= 0, one, small) / (one + small)
+        return logistic(x)
 
 
 @tensorop("tanh")

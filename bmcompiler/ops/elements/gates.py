@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bmcompiler.numeric.special import erf
+from bmcompiler.numeric.special import erf, logistic
 from bmcompiler.ops.base import Axis, attr, one_of, tensorop
 from bmcompiler.ops.elements.activation import FloatUnary
 from bmcompiler.ops.shared import need_axis, widened
@@ -15,12 +15,6 @@ from bmcompiler.ops.shared import need_axis, widened
 def _expm1_below(x: np.ndarray) -> np.ndarray:
     """exp(x) - 1 for negative x, 0 elsewhere, without overflow."""
     return np.expm1(np.minimum(x, x.dtype.type(0)))
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(x))  # in 0 .. 1, so nothing overflows
-    one = x.dtype.type(1)
-    return np.where(x >= 0, one, small) / (one + small)
 
 
 @tensorop("gelu")
@@ -68,7 +62,7 @@ class Swish(FloatUnary):
     alpha = attr(float, 1.0)
 
     def evaluate(self, x: np.ndarray) -> np.ndarray:
-        return x * _sigmoid(x * x.dtype.type(self.alpha))
+        return x * logistic(x * x.dtype.type(self.alpha))
 
 
 @tensorop("selu")
