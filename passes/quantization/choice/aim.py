@@ -8,7 +8,7 @@ from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORT
 
 RUIN, MENDED = 0.5, 0.45
 """Relative error of a cluster above which cycles do not matter, and below which it is brought then."""
-_EXACT = 1e-4
+EXACT = 1e-4
 """Relative error of a cluster that nothing is gained below."""
 MARGIN = 1.1
 """What may be missing to a bound when all trials are used up."""
@@ -34,7 +34,7 @@ class Aim:
     @property
     def wanted(self) -> float:
         """The error of a cluster that is good enough; whoever says what it may cost wants all that this buys."""
-        return self.error or (ERROR if self.cycles is None else _EXACT)
+        return self.error or (ERROR if self.cycles is None else EXACT)
 
     def most(self, before: float, worst: float) -> float:
         """How many times the cycles of the cheapest an assignment may take: errors of the cheapest, and of it."""

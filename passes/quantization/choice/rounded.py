@@ -9,6 +9,7 @@ import numpy as np
 
 from bmcompiler.ir import Function, Module, Operation
 from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.choice.aim import EXACT
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.thresholds import confirmed, judged
 from bmcompiler.passes.quantization.rounding import WeightRounding
@@ -30,14 +31,14 @@ def rounded(
 
     Every other step of the reference is measured; the remaining ones judge each layer, and then the outputs of the net.
     Where these do not come nearer to float, all weights are the nearest integers, and so they are in large nets where
-    these leave no cluster a larger error than `enough`. nearest: gives the net with them, which may have been
-    measured before.
+    these leave no cluster a larger error than `enough`, and in any where that is EXACT. nearest: gives the net with
+    them, which may have been measured before.
     """
     steps, judges = reference.steps, range(0, len(reference.steps), 2)
     rounding = WeightRounding(function)
     before = reference.output_errors(nearest(), judges) if len(steps) > 1 else np.zeros(0)
     large = sum(op.products() for op in function.ops) > _LARGE
-    if len(steps) < 2 or (large and (before <= enough**2).all()):
+    if len(steps) < 2 or (before <= (enough if large else EXACT) ** 2).all():
         return lower(None), rounding, None
     rounding.measure(module, function, steps)
     better = lower(rounding)

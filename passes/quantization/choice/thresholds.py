@@ -38,13 +38,13 @@ def best_method(
 
     The last one, that of `Calibrate`, is it where it leaves no cluster a larger error than `enough`. Otherwise a
     method is judged by the errors of all clusters, each of which counts in proportion: half the error of one is
-    worth twice that of another. Of large nets all are measured on `_LOOK` samples and the better half of them on the
-    others, too: samples differ less there than in nets of few values.
+    worth twice that of another. Of large nets all are measured on `_LOOK` samples and the better half of them on
+    twice as many others, too: samples differ less there than in nets of few values.
     """
     steps = range(len(reference.steps))
     products = sum(op.products() for op in function.ops) * len(steps) * len(candidates)
     looked = _LOOK if products > _PRODUCTS else len(steps)
-    look, rest = steps[:looked], steps[looked:]
+    look, rest = steps[:looked], steps[looked : 3 * looked]
     sums: dict[str, Doubles] = {}
     nets: dict[str, Building[Any]] = {}
     for method in [*candidates][::-1]:
@@ -57,7 +57,7 @@ def best_method(
     left = sorted(found, key=found.__getitem__)[: max(1, len(found) // 2)] if rest else list(found)
     for method in left if len(left) > 1 else ():
         more = reference.output_errors(nets[method], rest)
-        found[method] = judged((sums[method] * len(look) + more * len(rest)) / len(steps))
+        found[method] = judged((sums[method] * len(look) + more * len(rest)) / (len(look) + len(rest)))
     best = min(left, key=found.__getitem__)
     set_thresholds(function, candidates[best])
     others = "".join(f", {value:.2%} with {method}" for method, value in found.items() if method != best)
