@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -14,14 +16,15 @@ from bmcompiler.analysis.profile import Timing, analysis_of
 from bmcompiler.analysis.trial import Trial
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Module
+from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.choice.aim import Aim
 from bmcompiler.passes.quantization.choice.cut import cheapest
 from bmcompiler.passes.quantization.choice.measured import Measured
 from bmcompiler.passes.quantization.choice.programs import unit_cycles
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.search import Found, Search
-from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
-from bmcompiler.passes.quantization.choice.units import units
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem, eased, solve
+from bmcompiler.passes.quantization.choice.units import Unit, units
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scale.scheme import Scales
 from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
@@ -57,6 +60,50 @@ def test_no_assignment_is_cheaper_than_the_cut(seed: int) -> None:
     known = problem(seed)
     all_of_them = (dict(zip(known.options, each)) for each in product(*known.options.values()))
     assert known.cycles(cheapest(known)) == min(map(known.cycles, all_of_them))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_what_bounds_do_not_need_is_spared(seed: int) -> None:
+    """Two clusters: one whose bound is between all and nothing, one without a bound, which gets no worse."""
+    known, rng = problem(seed), np.random.default_rng(seed)
+    options = {
+        unit: [
+            replace(o, energies=rng.uniform(0.1, 1, 2) * {FLOAT: 0.0, "low": 1.0, "high": 0.1}[o.name]) for o in each
+        ]
+        for unit, each in known.options.items()
+    }
+    known = replace(known, options=options)
+    start = known.integers()
+    bounds = np.array([0.3 * energies(start)[0], np.inf])
+    before = solve(known, start, bounds)
+    after = eased(known, before, bounds)
+    assert (energies(after) <= np.maximum(np.where(np.isinf(bounds), 0, bounds), energies(before)) + 1e-12).all()
+    assert known.cycles(after) <= known.cycles(before)
+    for unit, each in options.items():
+        for option in each:
+            other = {**after, unit: option}
+            fits = (energies(other) <= np.where(np.isinf(bounds), energies(after), bounds)).all()
+            assert not fits or known.cycles(other) >= known.cycles(after)
+
+
+def energies(chosen: Mapping[Unit, Option]) -> Doubles:
+    return sum((option.energies for option in chosen.values()), np.zeros(2))
+
+
+def test_an_integer_layer_alone_in_float_goes_where_it_only_converts() -> None:
+    """Between two that became float for their errors: it was the cheapest as long as these were integers."""
+    net = Net(1)
+    x = net.input(1, 4, 8, 8)
+    for _ in range(3):
+        x = net.conv(x, net.w(4, 4, 1, 1))
+    first, middle, last = parts = units(net.done(x).main, ())
+    wrong = {first: 1.0, middle: 0.01, last: 1.0}
+    options = {unit: [Option(FLOAT, 30, NOTHING), Option("low", 10, np.array([wrong[unit]]))] for unit in parts}
+    known = Problem(options, {first: [], middle: [first], last: [middle]}, {unit: Border(20, 20) for unit in parts})
+    bounds = np.array([0.1])
+    found = solve(known, known.integers(), bounds)
+    assert [found[unit].name for unit in parts] == [FLOAT, "low", FLOAT]
+    assert [option.name for option in eased(known, found, bounds).values()] == [FLOAT] * 3
 
 
 def small_net() -> Module:

@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.choice.aim import MARGIN, MENDED, RUIN, Aim
 from bmcompiler.passes.quantization.choice.measured import Goal, Measured
-from bmcompiler.passes.quantization.choice.solve import FLOAT, Problem, solve
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Problem, eased, solve
 from bmcompiler.passes.quantization.choice.trials import Chosen, Trials
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH, Ways
 
@@ -77,7 +77,7 @@ class Search:
         if not any(map(better, self.tried)):
             goal = Goal(self.trials.reference.roots, found.measured.worst * _FINER)
             allowed = np.full(len(goal.roots), (goal.error or 0.0) ** 2)
-            solved = self._other(self._cheap, found.chosen, found.chosen, allowed, float("inf"))
+            solved = self._other(self._cheap, found.chosen, found.chosen, allowed, float("inf"), ease=True)
             if solved is not None:
                 self._tried(solved)
         return min(filter(better, self.tried), key=lambda each: self.problem.cycles(each.chosen), default=None)
@@ -229,7 +229,7 @@ class Search:
         that was too much, and cost much, they are sought between the last that missed and the first that did not.
         By default what is within ERROR of float and was tried on the way is worth what it always is.
         """
-        best, tried = start, list[Found]()
+        best, tried, ease = start, list[Found](), self.aim.given
         now = start
         missed, cycles = start.chosen, problem.cycles
         wide = wanted = _expected(start.chosen, len(goal.roots))
@@ -252,7 +252,7 @@ class Search:
                 narrower = np.clip(_expected(now.chosen, len(measured)) / np.maximum(measured, 1e-12), 1e-3, 1.0)
                 allowed = np.where(goal.over(now.measured) > 1, wanted * _TIGHTER, np.inf) if trial else np.inf
                 wanted = np.minimum(allowed, goal.allowed(now.measured) * narrower)
-            solved = self._other(problem, start.chosen, now.chosen, wanted, most_cycles)
+            solved = self._other(problem, start.chosen, now.chosen, wanted, most_cycles, ease=ease)
             if solved is None:
                 break
             now = self._tried(solved)
@@ -265,11 +265,14 @@ class Search:
         return min(exact, key=lambda each: cycles(each.chosen), default=best)
 
     def _other(
-        self, problem: Problem, start: Chosen, now: Chosen, wanted: Doubles, most_cycles: float
+        self, problem: Problem, start: Chosen, now: Chosen, wanted: Doubles, most_cycles: float, *, ease: bool
     ) -> Chosen | None:
         """An assignment within bounds other than the one before; None where cycles, or all there is, allow none."""
         for _ in range(_HALVED):
-            solved = solve(problem, start, np.maximum(wanted, _LEAST), most_cycles)
+            bounds = np.maximum(wanted, _LEAST)
+            solved = solve(problem, start, bounds, most_cycles)
+            if ease:
+                solved = eased(problem, solved, bounds)
             if solved != now:
                 return solved
             if (_expected(solved, len(wanted)) > wanted).any():

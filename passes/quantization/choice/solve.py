@@ -112,5 +112,28 @@ def solve(
         cycles += price
 
 
+def eased(problem: Problem, chosen: Mapping[Unit, Option], bounds: Doubles) -> dict[Unit, Option]:
+    """An assignment without what its bounds do not need: changes that spare most cycles first, while energies allow.
+
+    What `solve` took early may be in the way of what it took later: an integer layer left between two in float only
+    converts. Clusters without a bound, and those that exceed theirs, get no worse.
+    """
+    found = dict(chosen)
+    total = sum((o.energies for o in found.values()), np.zeros(len(bounds)))
+    limits = np.where(np.isfinite(bounds), np.maximum(bounds, total), total)
+    while True:
+        spares = (
+            (problem.price(unit, option, found), number, unit, option)
+            for number, (unit, options) in enumerate(problem.options.items())
+            for option in options
+            if (total + option.energies - found[unit].energies <= limits).all()
+        )
+        price, _, unit, option = min(spares, key=lambda each: each[:2])
+        if price >= 0:
+            return found
+        total = np.maximum(total + option.energies - found[unit].energies, 0)
+        found[unit] = option
+
+
 def _integer(options: Sequence[Option]) -> list[Option]:
     return [option for option in options if option.name != FLOAT]
