@@ -29,7 +29,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     bmk1880_tpu_max,
     shape_t4,
 )
-from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
+from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst, _place
 from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.files.mlir import save_module
 from bmcompiler.interpreter import run_module
@@ -231,3 +231,10 @@ def test_two_classes_for_one_type_are_refused() -> None:
     custom_layers.register_tensor_inst(Peak)
     with pytest.raises(UnsupportedError, match="custom layer 'TestPeak' for bm1880 is registered twice"):
         custom_layers.register_tensor_inst(Forgets)
+
+
+def test_rows_of_an_image_begin_where_their_strides_say() -> None:
+    shape = (2, 3, 4, 5)
+    places = np.arange(np.prod(shape)).reshape(shape)
+    for n, c, h in np.ndindex(*shape[:3]):
+        assert _place(shape, n, c, h)[0] == places[n, c, h, 0]

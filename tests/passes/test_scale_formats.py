@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bmcompiler.ir import TensorType
-from bmcompiler.passes.quantization.scale.formats import LEVELS, Format
+from bmcompiler.passes.quantization.scale.formats import LEVELS, Format, single
 
 
 @pytest.mark.parametrize("unsigned", [False, True])
@@ -18,3 +18,9 @@ def test_a_threshold_is_the_largest_integer(unsigned: bool) -> None:
     most = np.iinfo(TensorType((), found.dtype).numpy).max
     assert (most, found.zero_point) == (255 if unsigned else 127, 0)
     assert found.scale == np.float32(6.5 / most)
+
+
+@pytest.mark.parametrize("power", [-140, -101, -100, -99, 0, 20])
+def test_scales_are_numbers_whose_products_stay_in_range(power: int) -> None:
+    assert single(2.0**power) == max(2.0**power, 2.0**-100)
+    assert single(1.1 * 2.0**power) == max(float(np.float32(1.1 * 2.0**power)), 2.0**-100)
