@@ -13,6 +13,7 @@ from bmcompiler.ir.keys import LARGE, WIDE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution
+from bmcompiler.ops.places.index import Gather
 from bmcompiler.passes.rewriting import Patterns, make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
@@ -29,7 +30,8 @@ class HalfPrecision(Pass):
 
     1. sums of products               : operands and result in `dtype`, a bias of dense conv and deconv in f32
     2. what else the target computes in `dtype`, where an operand is of `dtype` already : the same
-    3. all else                       : f32, with casts where types meet
+    3. gather of a table of numbers that `dtype` holds : the same, half the bytes
+    4. all else                       : f32, with casts where types meet
 
     Inputs and outputs of the net keep their types; with `inputs` and `outputs` those of f32 become `dtype`. A target
     takes in `dtype` what loses little by it: moves, sums and products of elements, choices; but no sums with constants
@@ -105,7 +107,7 @@ class _Halves(Patterns):
         erase_dead(self._function)  # weights that are read in f16 now
 
     def _fits(self, op: TensorOp) -> bool:
-        """Rules 1 and 2, as far as the target does not decide."""
+        """Rules 1 to 3, as far as the target does not decide."""
         values = [v for v in (*op.operands, *op.results) if v.type.is_float]
         if WIDE in op.attributes or not {value.dtype for value in values} <= {"f32", self._dtype}:
             return False
@@ -114,7 +116,15 @@ class _Halves(Patterns):
             return False
         if self._dtype == "f16" and (self._tiny(op) or any(self._tiny(user) for user in op.results[0].users)):
             return False
-        return op.affine or any(value.dtype == self._dtype for value in op.operands)
+        return op.affine or any(value.dtype == self._dtype for value in op.operands) or self._looks_up(op)
+
+    def _looks_up(self, op: TensorOp) -> bool:
+        """Rule 3: rows of a table that the type holds as it is."""
+        table = self.constant(op.operands[0]) if isinstance(op, Gather) else None
+        if table is None or table.dtype != np.float32:
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.array_equal(table.astype(numpy_dtype(self._dtype)).astype(np.float32), table)
 
     def _tiny(self, op: Operation) -> bool:
         """Whether what a sum adds is all rounded to 0 in f16: its other part may be as small, as before a logarithm."""

@@ -92,6 +92,8 @@ def test_nets_of_a_layer_share_weights_and_caches_last(model: LanguageModel, tmp
         for past, row in zip(inputs[3:], outputs[1:]):  # the new row is the one behind the cache: nothing is copied
             assert row.address == past.address + past.size
     assert len(made.weight_sets) == model.architecture.layers + 4
+    table = model.architecture.vocabulary * model.architecture.hidden * 2  # in 16 bits, as the checkpoint has it
+    assert 0 <= len(nets["embedding"].stages[0].coefficients) - table < 4096
     bmodel.save(made, tmp_path / "x.bmodel")
     again = bmodel.load(tmp_path / "x.bmodel")
     assert isinstance(again, Bm168xModel) and Bundle.of(again).rows == (8,)
