@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from math import prod
 from typing import Any, ClassVar
 
@@ -127,7 +128,7 @@ class LocalKernel(DeviceKernel[OpT]):
         work = self.whole_work(op, box)
         buffers = (*work.inputs, *work.outputs)
         needed = sum(map(self.tiler.rounded, (*(buffer.lane_bytes for buffer in buffers), *work.scratch)))
-        return work if needed <= self.tiler.lane_bytes else None
+        return replace(work, box=box) if needed <= self.tiler.lane_bytes else None
 
     @rule("The smallest tile must fit local memory", last=True)
     def fits_local_memory(self, op: OpT) -> bool:

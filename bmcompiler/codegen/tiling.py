@@ -124,7 +124,8 @@ class TileWork:
     on top of them where the first scratch area lies below the first result. With a `stream` they are those with the
     bus free for it. `transfers` of them are those for which it needs the engine that moves data, as copies between
     lanes do: it begins when that is free. `portions`, one of each input, are all of it where given: they may be done
-    apart, and before other inputs are there.
+    apart, and before other inputs are there. `box`: the part of the grid that it computes, where that may have other
+    axes than the result.
     """
 
     inputs: tuple[Buffer, ...]
@@ -137,6 +138,7 @@ class TileWork:
     stream: Stream | None = None
     transfers: int = 0
     portions: tuple[Portion, ...] = ()
+    box: Box | None = None
 
     @property
     def streamed_cycles(self) -> int:
