@@ -32,6 +32,7 @@ REVIEWED = {
     "frontends/onnx/registry.py: _TABLE": "converters, at import",
     "passes/support/decompositions/base.py: BROADCASTING": "rules, at import",
     "passes/support/decompositions/base.py: FOR_INTEGERS": "rules, at import",
+    "passes/support/decompositions/base.py: FLOATS_ONLY": "rules, at import",
     "passes/support/decompositions/base.py: DECOMPOSITIONS": "rules, at import",
 }
 """Places that change an object of a module, as `file: name`, and what it holds."""

@@ -44,6 +44,7 @@ from bmcompiler.backends.lanes.kernels.channel_constants import joined_buffer
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.functions.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKernel
+from bmcompiler.backends.lanes.kernels.sums.recurrence import RecurrenceKernel
 from bmcompiler.backends.lanes.kernels.table import SHARED
 from bmcompiler.backends.lanes.kernels.windows import float_conv
 from bmcompiler.backends.lanes.kernels.windows.conv_geometry import DeconvGeometry, channel_groups
@@ -235,6 +236,7 @@ KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     RegroupBandsKernel,
     FromBandsKernel,
     QuantizeBandsKernel,
+    RecurrenceKernel,
     *SHARED,
 )
 """All of them, constructed with the machine of a compilation."""

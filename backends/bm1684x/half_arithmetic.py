@@ -15,7 +15,7 @@ from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import floats, halves
 from bmcompiler.numeric.arrays import Array, Bits16, Floats, Mask
-from bmcompiler.numeric.fused import GROUP
+from bmcompiler.numeric.fused import GROUP, fused_product
 from bmcompiler.numeric.half_products import half_product
 from bmcompiler.numeric.narrowing import to_bf16, to_fp16
 
@@ -76,6 +76,11 @@ class HalfArithmetic:
         groups, start = _groups(len(right), 1), np.zeros((1, 1), np.float32)
         sums = self._stored(half_product(left, right, groups, start, self._half))
         return sums if bias is None else self.add(sums, bias)
+
+    def single_product(self, a: Array, b: Array) -> Floats:
+        """The same sums before they are rounded to the type."""
+        left, right = self.widen(np.ascontiguousarray(a.T)), self.widen(np.ascontiguousarray(b))
+        return fused_product(left, right, _groups(len(right), 1), np.zeros((1, 1), np.float32))
 
     def convolution(self, window: Window, x: Array, kernel: Array, bias: Floats | None) -> Array:
         """(N, C, H, W) by (O, C, KH, KW) with a bias of fp32: groups of 32 channels outermost, then row and column."""

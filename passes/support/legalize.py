@@ -11,7 +11,7 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.passes.rewriting import activates, declared, forward
 from bmcompiler.passes.support.decompositions import decompositions_of
-from bmcompiler.passes.support.decompositions.base import Draft
+from bmcompiler.passes.support.decompositions.base import FLOATS_ONLY, Draft
 from bmcompiler.passes.support.decompositions.elementwise import activation_after
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
@@ -66,23 +66,28 @@ class Legalizer:
         for new in draft.ops:
             self.left[new] = depth - 1
             rewriter.insert_before(op, new)
+        if isinstance(value, tuple):
+            rewriter.replace(op, value)
+            return True
         if draft.ops and value.op is draft.ops[-1]:
             value.type = op.type
             rewriter.replace(op, [value])
             return True
         return forward(op, value, rewriter)
 
-    def draft(self, op: Operation, depth: int) -> tuple[Draft, Value] | None:
+    def draft(self, op: Operation, depth: int) -> tuple[Draft, Value | tuple[Value, ...]] | None:
         """The first draft that the target takes, for an op that it refuses."""
         if not isinstance(op, TensorOp) or depth == 0:
             return None
         for decompose in decompositions_of(op):
             if activates(op) and decompose is not activation_after:  # the others know plain sums and products only
                 continue
+            if self.form == "int8" and decompose in FLOATS_ONLY:
+                continue
             draft = Draft(self.module, op, decompose.__name__)
-            value = decompose(op, draft)
-            if value is not None and not self.accepted(op) and self.leads_on(draft, depth - 1):
-                return draft, value
+            made = decompose(op, draft)
+            if made is not None and not self.accepted(op) and self.leads_on(draft, depth - 1):
+                return draft, made
             draft.discard()
         return None
 

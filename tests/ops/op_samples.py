@@ -174,6 +174,10 @@ SAMPLES: dict[str, Sample] = {
         (TensorType((5, 2, 3)), *_recurrent(4, 1), TensorType((1, 2, 6)), TensorType((1, 18))),
         lambda b, *v: b.lstm(*v, direction="reverse", input_forget=True),
     ),
+    "recurrence": (
+        tuple(map(TensorType, ((5, 2, 24), (24, 6), (2, 6), (2, 6)))),
+        lambda b, *v: b.recurrence(*v, cell="lstm", backwards=True),
+    ),
     "einsum": _binary("einsum", other=TensorType((6, 7)), equation="nchw,wk->nkc"),
     "dft": _unary("dft", TensorType((2, 8, 1)), axis=1, length=6, onesided=True),
     "arg": _unary("arg", method="max", axis=1),

@@ -31,7 +31,7 @@ def sample(name: str) -> TensorOp:
     return cast(TensorOp, op)
 
 
-RECURRENT = ("rnn", "gru", "lstm")
+RECURRENT = ("rnn", "gru", "lstm", "recurrence")
 PACKED = ("weight_only_matmul",)
 """Whose weights are no floats: tests/ops/test_weight_only.py counts their products."""
 """They add in steps, with functions between them."""

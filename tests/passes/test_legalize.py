@@ -268,8 +268,12 @@ ON_OTHER_CHIPS = {
     "normed_by_pieces",
     "scaled_by_pieces",
     "last_axes_normed_by_pieces",
+    "inputs_before_steps",
+    "in_parts",
+    "step_by_step",
 }
-"""Rules for ops that the BM1880 runs itself, or not at all: tests/dv/test_dv_kernels.py, test_large_reductions.py."""
+"""Rules for ops that the BM1880 runs itself, or not at all: tests/dv/test_dv_kernels.py, test_large_reductions.py,
+lanes/test_recurrence.py."""
 
 
 def test_every_rule_has_a_case() -> None:

@@ -50,8 +50,8 @@ class HalfMatmulKernel(RowProductKernel):
 
     def multiply(self, op: Matmul, build: Build, factors: Sequence[Factors], scratch: list[int]) -> None:
         for target, left, right in factors:
-            kind = float_of(target)
-            command = matrix.by_rows(target, left, right, kind, kind, transposed=self.is_transposed(op))
+            kinds = float_of(left), float_of(target)
+            command = matrix.by_rows(target, left, right, *kinds, transposed=self.is_transposed(op))
             build.issue(command, *build.ranges(target, left, right))
 
     def cycles(self, op: Matmul, result: Shape, depth: int, pairs: Sequence[Span]) -> int:

@@ -15,6 +15,7 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
 )
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
 from bmcompiler.backends.bm1684x.kernels.lut import LutKernel
+from bmcompiler.backends.bm1684x.kernels.recurrence import RecurrenceForms
 from bmcompiler.backends.bm1684x.kernels.weight_only import WeightOnlyKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.functions import convert
@@ -37,6 +38,7 @@ KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     DequantizeKernel,
     MatmulForms,
     WeightOnlyKernel,
+    RecurrenceForms,
     AvgPoolForms,
     CastForms,
     GatherForms,

@@ -25,10 +25,12 @@ ACTIVATIONS: dict[str, tuple[Callable[[Array, Any, Any], Array], float, float]] 
     "softsign": (lambda x, a, b: x / (1 + np.abs(x)), 0.0, 0.0),
     "softplus": (lambda x, a, b: np.logaddexp(x, 0), 0.0, 0.0),
 }
+_OF_CELL = 2
+"""The activation of an LSTM that is of no gate: ONNX Runtime does not limit what goes into it."""
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
-class _Recurrent(TensorOp):
+class Recurrent(TensorOp):
     """What RNN, GRU and LSTM share: shapes, directions, lengths of sequences, and the loop over time.
 
     input (T, N, I), weight (D, gates * H, I), recurrence (D, gates * H, H), bias (D, 2 * gates * H: input part, then
@@ -75,6 +77,7 @@ class _Recurrent(TensorOp):
         return steps * images * (self.weight.type.size + self.recurrence.type.size)
 
     def need_shape(self, name: str, value: Value, shape: tuple[int, ...]) -> None:
+        """Raise ShapeError for an operand of another shape."""
         if value.shape != shape:
             raise self.shape_error(f"{name} must have shape {list(shape)}, got {list(value.shape)}")
 
@@ -88,7 +91,7 @@ class _Recurrent(TensorOp):
                 raise self.invalid(f"alphas and betas need one entry per activation: {count}, got {len(given)}")
 
     def activation(self, direction: int) -> list[Callable[[Array], Array]]:
-        """The activation functions of one direction, on pre-activations that `clip` limits."""
+        """The activation functions of one direction, those of gates on pre-activations that `clip` limits."""
         first = direction * len(self.functions)
         found = []
         for i, default in enumerate(self.functions):
@@ -96,14 +99,12 @@ class _Recurrent(TensorOp):
             function, alpha, beta = ACTIVATIONS[name]
             alpha = self.alphas[first + i] if self.alphas else alpha
             beta = self.betas[first + i] if self.betas else beta
-            found.append(self._limited(function, alpha, beta))
+            found.append(self._limited(function, alpha, beta, self.clip if i < _OF_CELL else 0.0))
         return found
 
     def _limited(
-        self, function: Callable[[Array, Any, Any], Array], alpha: float, beta: float
+        self, function: Callable[[Array, Any, Any], Array], alpha: float, beta: float, limit: float
     ) -> Callable[[Array], Array]:
-        limit = self.clip
-
         def apply(x: np.ndarray) -> np.ndarray:
             kind = x.dtype.type
             return function(np.clip(x, -limit, limit) if limit else x, kind(alpha), kind(beta)).astype(x.dtype)
@@ -143,7 +144,7 @@ class _Recurrent(TensorOp):
 
 
 @tensorop("rnn")
-class Rnn(_Recurrent):
+class Rnn(Recurrent):
     """Elman recurrence: h[t] = f(x[t] W' + h[t-1] R' + Wb + Rb). Results: every h (T, D, N, H), the last h (D, N, H).
 
     %y, %h = "tensorop.rnn"(%x, %w, %r, %b, %h0) {activations = ["relu"], clip = 6.0} : (...) ->
@@ -151,7 +152,8 @@ class Rnn(_Recurrent):
 
     input (T, N, I), weight (D, H, I), recurrence (D, H, H), bias (D, 2 H), state (D, N, H). direction is "forward",
     "reverse" or "bidirectional" (D = 2); lengths: steps of each sequence, what follows is 0 and changes no state; clip
-    limits what goes into activations, 0 for no limit; activations, alphas, betas: per direction, see `ACTIVATIONS`.
+    limits what goes into activations of gates, 0 for no limit; activations, alphas, betas: per direction, see
+    `ACTIVATIONS`.
     """
 
     gates = 1
@@ -165,7 +167,7 @@ class Rnn(_Recurrent):
 
 
 @tensorop("gru")
-class Gru(_Recurrent):
+class Gru(Recurrent):
     """Gated recurrence; gates in the order z, r, n. Results: every h (T, D, N, H), the last h (D, N, H).
 
     z = f(xz + h Rz' + Rbz), r = f(xr + h Rr' + Rbr), n = g(xn + (r * h) Rn' + Rbn), or with linear_before_reset
@@ -198,7 +200,7 @@ class Gru(_Recurrent):
 
 
 @tensorop("lstm")
-class Lstm(_Recurrent):
+class Lstm(Recurrent):
     """Long short-term memory; gates in the order i, o, f, c. Results: every h (T, D, N, H), the last h, the last c.
 
     i = f(xi + h Ri' + Pi * c), f = f(xf + h Rf' + Pf * c), c' = f * c + i * g(xc + h Rc'), o = f(xo + h Ro' + Po * c'),

@@ -10,6 +10,7 @@ from bmcompiler.passes.support.decompositions import (
     layout,
     matrix,
     pooling,
+    recurrent,
     reduction,
     resample,
 )
@@ -17,5 +18,5 @@ from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decomp
 
 __all__ = [
     "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
-    "elementwise", "large_reduction", "layout", "matrix", "pooling", "reduction", "resample",
+    "elementwise", "large_reduction", "layout", "matrix", "pooling", "recurrent", "reduction", "resample",
 ]  # fmt: skip

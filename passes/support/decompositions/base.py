@@ -36,6 +36,10 @@ class Draft:
         """Draft an op with one result; its type is inferred."""
         return self.add(make(name, operands, attributes, None, self.op.location)).result
 
+    def several(self, name: str, operands: Sequence[Value | None], **attributes: Any) -> tuple[Value, ...]:
+        """Draft an op with several results; their types are inferred."""
+        return tuple(self.add(make(name, operands, attributes, None, self.op.location)).results)
+
     def like(self, operands: Sequence[Value | None], **changes: Any) -> Value:
         """Draft `op` on other operands, with some attributes changed and the element type that it gives."""
         new = rebuild(self.op, [value for value in operands if value is not None], **changes)
@@ -76,14 +80,18 @@ class Draft:
         self.ops = []
 
 
-Decomposition = Callable[[TensorOp, Draft], "Value | None"]
+Made = Value | tuple[Value, ...] | None
+"""What stands for the result, or for each of several; None: nothing to offer."""
+Decomposition = Callable[[TensorOp, Draft], Made]
 _Op = TypeVar("_Op", bound=TensorOp)
-_Typed = Callable[[_Op, Draft], "Value | None"]
+_Typed = Callable[[_Op, Draft], Made]
 
 DECOMPOSITIONS: dict[type[TensorOp], list[Decomposition]] = {}
 """Class of an op -> its decompositions in the order they are tried."""
 FOR_INTEGERS: set[Decomposition] = set()
 """Those that hold for integers as well."""
+FLOATS_ONLY: set[Decomposition] = set()
+"""Those whose ops lose too much as bytes."""
 BROADCASTING: list[Decomposition] = []
 """Those of all ops that broadcast, tried after their own."""
 
@@ -101,14 +109,16 @@ def decompositions_of(op: TensorOp) -> list[Decomposition]:
     return found
 
 
-def legalizes(*kinds: type[_Op], integers: bool = False) -> Callable[[_Typed[_Op]], _Typed[_Op]]:
-    """Declare a decomposition of ops with one result. Its name and docstring go into SUPPORTED_OPS.md.
+def legalizes(*kinds: type[_Op], integers: bool = False, bytes_do: bool = True) -> Callable[[_Typed[_Op]], _Typed[_Op]]:
+    """Declare a decomposition. Its name and docstring go into SUPPORTED_OPS.md.
 
     Args:
-        integers: it holds for integers as well.
+        integers: it holds for integers as well. bytes_do: its ops of floats may become ops of bytes.
     """
 
     def register(function: _Typed[_Op]) -> _Typed[_Op]:
+        if not bytes_do:
+            FLOATS_ONLY.add(cast(Decomposition, function))
         if integers:
             FOR_INTEGERS.add(cast(Decomposition, function))
         for kind in kinds:

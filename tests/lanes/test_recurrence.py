@@ -1,0 +1,134 @@
+"""Recurrent layers on the chips: nothing on the host, each program proven, results as ONNX Runtime gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+import bmcompiler
+from bmcompiler.analysis.profile import analysis_of
+from bmcompiler.result import Result
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+CHIPS = [("bm1684", "f32"), ("bm1684x", "f32"), ("bm1684x", "f16"), ("bm1684x", "bf16")]
+NEAR = {"f32": 5e-6, "f16": 5e-3, "bf16": 4e-2}
+BOTH = {"activation_alpha": [0.3, 1.2], "activation_beta": [0.5, 0.7]}
+Arrays = dict[str, np.ndarray]
+
+
+def layer(
+    kind: str, steps: int, images: int, features: int, hidden: int, direction: str = "forward", **attributes: Any
+) -> tuple[onnx.ModelProto, Arrays]:
+    """A network of one layer that is given its first states, and inputs for it."""
+    random, ways = np.random.default_rng(steps + hidden), 1 + (direction == "bidirectional")
+    rows, wide = GATES[kind] * hidden, hidden**-0.5
+    weights = {
+        "w": random.uniform(-1, 1, (ways, rows, features)) * features**-0.5,
+        "r": random.uniform(-wide, wide, (ways, rows, hidden)),
+        "b": random.uniform(-0.5, 0.5, (ways, 2 * rows)),
+    }
+    if attributes.pop("peepholes", False):
+        weights["p"] = random.uniform(-0.5, 0.5, (ways, 3 * hidden))
+    lengths = attributes.pop("lengths", None)
+    states = ["h0", "c0"][: 1 + (kind == "LSTM")]
+    inputs = {"x": (steps, images, features)} | {name: (ways, images, hidden) for name in states}
+    names = ["x", "w", "r", "b", "lengths" if lengths else "", *states, *["p"] * ("p" in weights)]
+    results = ["y", "h", "c"][: 2 + (kind == "LSTM")]
+    node = helper.make_node(kind, names, results, hidden_size=hidden, direction=direction, **attributes)
+    shapes = [[steps, ways, images, hidden], *[[ways, images, hidden]] * 2]
+    constants = [numpy_helper.from_array(np.float32(array), name) for name, array in weights.items()]
+    constants += [numpy_helper.from_array(np.int32(lengths), "lengths")] if lengths else []
+    graph = helper.make_graph(
+        [node],
+        "layer",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in zip(results, shapes)],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model, {name: np.float32(random.uniform(-1, 1, shape)) for name, shape in inputs.items()}
+
+
+def on_chip(model: onnx.ModelProto, given: Arrays, chip: str, precision: str, **options: Any) -> Result:
+    """The network compiled, proven, without a layer on the host, near ONNX Runtime."""
+    made = bmcompiler.compile(model, target=chip, quantize=precision, check="always", **options)
+    assert not [row for row in made.rows if row.where == "cpu"]
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, given)
+    for got, expected in zip(made.run(given).values(), want):
+        np.testing.assert_allclose(got, expected, atol=NEAR[precision])
+    return made
+
+
+@given(
+    kind=st.sampled_from(sorted(GATES)),
+    steps=st.integers(1, 6),
+    images=st.integers(1, 3),
+    hidden=st.sampled_from([1, 7, 24, 64, 67, 100, 130]),
+    direction=st.sampled_from(["forward", "reverse", "bidirectional"]),
+    after=st.booleans(),
+    where=st.sampled_from(CHIPS),
+)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+def test_layers_of_all_sizes_run_on_the_chip(
+    kind: str, steps: int, images: int, hidden: int, direction: str, after: bool, where: tuple[str, str]
+) -> None:
+    more = {"linear_before_reset": int(after)} if kind == "GRU" else {}
+    on_chip(*layer(kind, steps, images, 12, hidden, direction, **more), *where)
+
+
+@pytest.mark.parametrize("chip, precision", CHIPS[:3])
+@pytest.mark.parametrize(
+    "kind, attributes",
+    [
+        ("LSTM", {"peepholes": True}),
+        ("LSTM", {"lengths": [3, 5], "direction": "bidirectional"}),
+        ("LSTM", {"clip": 0.7, "input_forget": 1}),
+        ("LSTM", {"activations": ["HardSigmoid", "Softsign", "ScaledTanh"], **BOTH}),
+        ("GRU", {"linear_before_reset": 1, "activations": ["Sigmoid", "Relu"]}),
+        ("RNN", {"activations": ["Affine"], "activation_alpha": [0.5], "activation_beta": [0.1]}),
+    ],
+)  # fmt: skip
+def test_what_the_steps_do_not_know_runs_one_by_one(
+    kind: str, attributes: dict[str, Any], chip: str, precision: str
+) -> None:
+    on_chip(*layer(kind, 5, 2, 8, 24, **attributes), chip, precision)
+
+
+def test_a_layer_that_is_too_long_is_cut_in_time() -> None:
+    model, given = layer("LSTM", 5000, 1, 4, 16, "bidirectional")
+    made = on_chip(model, given, "bm1684x", "f32")
+    assert [op.short_name for op in made.module.main.ops].count("recurrence") == 8
+
+
+def test_weights_are_loaded_once_for_all_steps() -> None:
+    """LSTM 512x512, 100 steps: 4.2 MB of weights; 3.8 and 7.8 M cycles where each step loads them anew."""
+    for precision, most in (("f16", 250_000), ("f32", 500_000)):
+        made = bmcompiler.compile(
+            layer("LSTM", 100, 1, 512, 512)[0], target="bm1684x", quantize=precision, check="never"
+        )
+        analysis = analysis_of("bm1684x", made.model)
+        assert analysis is not None
+        timing = analysis.timing()
+        assert timing.weights < 1.01 * timing.compulsory
+        assert timing.cycles < most
+
+
+def test_a_network_of_bytes_keeps_its_states_in_float() -> None:
+    model, given = layer("GRU", 12, 2, 16, 32)
+    samples = {
+        name: np.float32(np.random.default_rng(0).uniform(-1, 1, (4 * len(a), *a.shape[1:])))
+        for name, a in given.items()
+    }
+    for chip in ("bm1684", "bm1684x"):
+        made = bmcompiler.compile(model, target=chip, quantize="int8", data=samples, check="always")
+        assert {row.kind for row in made.rows if row.where == "cpu"} == set()
+        want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, given)
+        for got, expected in zip(made.run(given).values(), want):
+            np.testing.assert_allclose(got, expected, atol=0.1)
