@@ -14,7 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bmcompiler
 from bmcompiler.analysis.profile import analysis_of
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import TensorType
+from bmcompiler.ops.builder import Builder
+from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.result import Result
+from bmcompiler.target import find_target, unsupported_reason
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 CHIPS = [("bm1684", "f32"), ("bm1684x", "f32"), ("bm1684x", "f16"), ("bm1684x", "bf16")]
@@ -101,10 +106,22 @@ def test_what_the_steps_do_not_know_runs_one_by_one(
     on_chip(*layer(kind, 5, 2, 8, 24, **attributes), chip, precision)
 
 
-def test_a_layer_that_is_too_long_is_cut_in_time() -> None:
-    model, given = layer("LSTM", 5000, 1, 4, 16, "bidirectional")
-    made = on_chip(model, given, "bm1684x", "f32")
-    assert [op.short_name for op in made.module.main.ops].count("recurrence") == 8
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_layer_that_is_too_long_is_cut_in_time(backwards: bool) -> None:
+    b, random = Builder.new("net"), np.random.default_rng(0)
+    gates = b.input("gates", TensorType((5000, 1, 64)))
+    weight = b.weight(np.float32(random.uniform(-0.2, 0.2, (64, 16))), "weight")
+    first = b.input("h0", TensorType((1, 16))), b.input("c0", TensorType((1, 16)))
+    module = b.outputs(list(b.recurrence(gates, weight, *first, cell="lstm", backwards=backwards)), ["y", "h", "c"])
+    named = zip(module.main.input_names, module.main.arguments)
+    feeds = {name: np.float32(random.uniform(-1, 1, value.shape)) for name, value in named}
+    whole = run_module(module, feeds)
+    run_pipeline(module, "legalize{form=same}", PassContext(target=find_target("bm1684x")))
+    parts = [op for op in module.main.ops if op.short_name == "recurrence"]
+    assert 1 < len(parts) < 9
+    assert {unsupported_reason(find_target("bm1684x"), op) for op in parts} == {None}
+    for name, array in run_module(module, feeds).items():
+        np.testing.assert_array_equal(array, whole[name])
 
 
 def test_weights_are_loaded_once_for_all_steps() -> None:
