@@ -76,7 +76,9 @@ def filled_rows(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def relative_error(found: np.ndarray, wanted: np.ndarray) -> float:
-    """The length of a difference as a part of that of what is wanted."""
+    """The length of a difference as a part of that of what is wanted: 0 of nothing, infinite where sizes differ."""
+    if found.size != wanted.size or not wanted.size:
+        return 0.0 if found.size == wanted.size else float("inf")
     wanted, found = wanted.astype(np.float64), np.asarray(found, np.float64).reshape(wanted.shape)
     with np.errstate(all="ignore"):
         return float(np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) + 1e-6 * wanted.size**0.5))

@@ -9,7 +9,7 @@ import pytest
 
 from .checks import CheckError, Trial, near_float
 from .graph import Graph
-from .rounded import STEPS, bounds
+from .rounded import STEPS, bounds, filled_rows, relative_error
 
 
 def trial(offset: float, precision: str = "f32") -> Trial:
@@ -44,3 +44,10 @@ def test_an_error_beyond_roundings_is_found() -> None:
     asked.outputs = wrong
     with pytest.raises(CheckError, match="at most"):
         near_float(asked)
+
+
+def test_a_list_without_entries_is_its_room_of_minus_ones() -> None:
+    wanted, room = np.zeros((0, 3), np.int64), np.full((20, 3), -1, np.int32)
+    assert relative_error(filled_rows(room, wanted), wanted) == 0
+    room[0] = 0
+    assert relative_error(filled_rows(room, wanted), wanted) == np.inf
