@@ -123,7 +123,7 @@ class Preprocessing:
 
     camera: tuple[int, int] | None = told(
         None,
-        "Height and width of a camera's pictures, which a model with {fuse_preprocess} takes whole and scales itself, "
+        "Height and width of a camera's pictures, which the model takes whole and scales itself, "
         "between the nearest pixels.",
         metavar="HxW",
     )
@@ -297,7 +297,8 @@ class ModuleOptions:
         self.target = as_declared("bmcompiler.targets", self.target)
         self.check = as_check(self.check)
         for given in (self.images, self.preprocess):
-            if given is not None and given.camera is not None and self.fuse_preprocess is None:
+            camera = getattr(given, "camera", None)
+            if camera is not None and self.fuse_preprocess is None:
                 raise UsageError(f"{spelled('camera')} is what {spelled('fuse_preprocess')} takes, which is not given")
         if self.io_dtype == "f32":  # one word in model files
             self.io_dtype = "float"

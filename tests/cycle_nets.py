@@ -18,6 +18,13 @@ def flat(net: Net, x: Value) -> Value:
     return net.b.reshape(x, shape=(x.shape[0], x.type.size // x.shape[0]))
 
 
+def recurrence(net: Net, x: Value) -> Value:
+    """Steps of a GRU of 33 values, two images at a time."""
+    gates = net.b.reshape(x, shape=(x.type.size // 198, 2, 99))
+    y, _ = net.b.recurrence(gates, net.f32(99, 33), net.f32(2, 33), cell="gru")
+    return y
+
+
 FLOATS: dict[str, Make] = {
     "conv": lambda t, x: t.b.conv(x, t.f32(9, x.shape[1], 3, 3), t.f32(9), pads=(1, 1, 1, 1), activation="relu6"),
     "cells": lambda t, x: t.b.conv(x, t.f32(130, x.shape[1], 3, 3), t.f32(130), pads=(1, 1, 1, 1)),
@@ -53,6 +60,7 @@ FLOATS: dict[str, Make] = {
     "is_nan": lambda t, x: t.b.cast(t.b.is_nan(x), dtype="u8"),
     "arg": lambda t, x: t.b.arg(x, method="max", axis=1, keepdims=True),
     "hardmax": lambda t, x: t.b.hardmax(x, axis=1),
+    "recurrence": recurrence,
     "layer_norm": lambda t, x: t.b.layer_norm(x, axis=3, epsilon=1e-3),
     "l2_normalize": lambda t, x: t.b.l2_normalize(x, axes=(1,), epsilon=1e-10),
     "prelu": lambda t, x: t.b.prelu(x, t.f32(x.shape[1])),

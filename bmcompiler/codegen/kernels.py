@@ -114,7 +114,8 @@ class LocalKernel(DeviceKernel[OpT]):
             return None
         grid = self.grid(op)
         part = self.in_grid(op, box, tuple(axis.size for axis in grid))
-        return None if part is None or not all(map(_allows, grid, part)) else self._part(op, grid, part)
+        work = None if part is None or not all(map(_allows, grid, part)) else self._part(op, grid, part)
+        return work if work is None or part == box else replace(work, box=part)
 
     def in_grid(self, op: OpT, box: Box, sizes: tuple[int, ...]) -> Box | None:
         """A box of the result as one of a grid of these sizes; None where that has other axes."""
@@ -128,7 +129,7 @@ class LocalKernel(DeviceKernel[OpT]):
         work = self.whole_work(op, box)
         buffers = (*work.inputs, *work.outputs)
         needed = sum(map(self.tiler.rounded, (*(buffer.lane_bytes for buffer in buffers), *work.scratch)))
-        return replace(work, box=box) if needed <= self.tiler.lane_bytes else None
+        return work if needed <= self.tiler.lane_bytes else None
 
     @rule("The smallest tile must fit local memory", last=True)
     def fits_local_memory(self, op: OpT) -> bool:

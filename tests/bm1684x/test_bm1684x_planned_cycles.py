@@ -17,7 +17,7 @@ import test_bm1684x_int8 as int8
 import test_bm1684x_integers as integers
 import test_bm1684x_kernels as kernels
 from bm1684x_nets import BM1684X, FULL, Net
-from cycle_nets import FLOATS
+from cycle_nets import FLOATS, recurrence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned_cycles import Computation, check, computations, kernels_met, taken, tile_kernels
@@ -161,6 +161,7 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"{dtype} block", partial(compiled, halves.mobile_block, [(1, 24, 14, 12)], dtype)
         yield f"{dtype} moves", partial(compiled, halves.moves, [(3, 12, 9, 7)], dtype)
         yield f"{dtype} packed weights", partial(compiled, packed_weights, [(1, 70, 97)], dtype)
+        yield f"{dtype} recurrence", partial(compiled, built(recurrence), [(2, 9, 11, 7)], dtype)
         yield f"{dtype} attention", partial(compiled, halves.attention, [(1, 70, 48)], dtype)
     for name, (operands, attributes) in integers.SUMS.items():
         sums = partial(_sums, name, attributes)

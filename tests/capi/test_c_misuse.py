@@ -142,12 +142,13 @@ COMMANDS = Walk(
     "",
     {
         "local_addr_t": "0", "static_addr_t": "0", "system_addr_t": "0x100000000", "addr_t": "0x100000000",
+        "global_addr_t": "0x100000000",
         "const dim4 *": "&shape", "const dim2 *": "&one", "const padding_t *": "&pad", "data_type_t": "DT_FP32",
         "const variable_t *": "&variable", "scalar_t": "scalar", "rounding_mode_t": "RM_UP",
     },
     {
         "local_addr_t": ("0xffffffff",), "static_addr_t": ("0xffffffff",), "system_addr_t": ("0",),
-        "addr_t": ("1ull << 60",), "data_type_t": ("99",), "rounding_mode_t": ("99",),
+        "global_addr_t": ("1",), "addr_t": ("1ull << 60",), "data_type_t": ("99",), "rounding_mode_t": ("99",),
     },
     globals="static dim4 shape = {1, 1, 1, 1}; static dim2 one = {1, 1}; static padding_t pad;"
     "static variable_t variable; static scalar_t scalar;",

@@ -41,7 +41,7 @@ def samples(module: Module, count: int = 6, seed: int = 3) -> dict[str, np.ndarr
     random = np.random.default_rng(seed)
     return {
         name: random.uniform(-2, 2, (count, *value.shape[1:])).astype(np.float32)
-        if value.type.is_float
+        if value.dtype != "u8"
         else random.integers(0, 256, (count, *value.shape[1:]), value.type.numpy)
         for name, value in zip(module.main.input_names, module.main.arguments)
     }

@@ -102,7 +102,6 @@ HARMLESS: dict[str, str] = {
     "passes.support.decompositions.layout:3d654bead5df": "index 0 is inside and asks for no source",
     "passes.support.decompositions.layout:8edc8ced23f1": "index 0 is inside and asks for no source",
     "passes.support.decompositions.pooling:ab632ca883d7": "the inner length is a divisor",
-    "passes.support.decompositions.resample:553e6e2e34c4": "no step of a run is 0",
     "runtime.simulator.bm1684.windows:6b904776caa8": "what else becomes 0 is 0",
     "runtime.simulator.bm1684.windows:6cae340d4c5a": "no area has a multiplier that is just 255",
     "runtime.simulator.bm1684x.cube.requant:59587b63dc03": "only the check of the precision is wanted, not the type",
