@@ -19,9 +19,12 @@ def flat(net: Net, x: Value) -> Value:
 
 
 def recurrence(net: Net, x: Value) -> Value:
-    """Steps of a GRU of 33 values, two images at a time."""
-    gates = net.b.reshape(x, shape=(x.type.size // 198, 2, 99))
-    y, _ = net.b.recurrence(gates, net.f32(99, 33), net.f32(2, 33), cell="gru")
+    """At most nine steps over rows."""
+    count, width = x.type.size // x.shape[-1], x.shape[-1]
+    steps = min(count, 9)
+    rows = net.b.slice(net.b.reshape(x, shape=(count, width)), starts=(0, 0), ends=(steps, width), steps=(1, 1))
+    gates = net.b.reshape(rows, shape=(steps, 1, width))
+    y, _ = net.b.recurrence(gates, net.f32(width, width), net.f32(1, width), cell="rnn")
     return y
 
 

@@ -63,12 +63,15 @@ def test_a_transformer_takes_every_length_and_weighs_as_one(bert: Path, target: 
 
 
 @pytest.mark.parametrize(("name", "target", "quantize"), [
-    *(("bert_any", "bm1684x", quantize) for quantize in ("f16", "int8")), ("bert_wide", "bm1880", "int8")
+    ("bert_any", "bm1684x", "int8"), ("bert_wide", "bm1684x", "f16"), ("bert_wide", "bm1880", "int8")
 ])  # fmt: skip
 def test_narrow_weights_do_not_make_three_programs_heavy(
     name: str, target: str, quantize: str, bert: Path, tmp_path: Path
 ) -> None:
-    """Of 128 channels, commands of two more programs are 0.09 of the bytes of weights on the BM1880, of 384 0.02."""
+    """Of 128 channels, commands of two more programs are 0.09 of the bytes of weights on the BM1880, of 384 0.02.
+
+    In f16 on the BM1684X, where products are cut along columns, they are 0.053 and 0.008.
+    """
     net = bert if name == "bert_any" else transformer(name, tmp_path)
     given = {"data": _tokens(128, 5, 4)} if quantize == "int8" else {}
     three, one = (

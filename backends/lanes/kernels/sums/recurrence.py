@@ -128,7 +128,7 @@ class RecurrenceKernel(LocalKernel[Recurrence]):
         outputs = [self._stored(op.results[0], sequence, (size.images * op.hidden, *state[1:]))]
         outputs += [self._stored(value, size.part(), state) for value in op.results[1:]]
         counted = _Counted(self, op)
-        counted.feed(None)
+        counted.ends()
         self.steps(op, counted, counted.widen, None, None, lambda *_: counted.feed(None))
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -237,6 +237,16 @@ class _Counted(_Base):
 
     def feed(self, value: None) -> None:
         self.cycles += 2 * self.kernel.machine.cycles.pass_cycles(self.size.part())
+
+    def ends(self) -> None:
+        """What is done before the first step, and with the cell behind the last."""
+        op, passes = self.op, self.kernel.machine.cycles.pass_cycles
+        item = item_bytes(op.gates)
+        self.feed(None)
+        self.cycles += passes(self.blocks[0].fed[0], item) + (op.cell == "lstm") * passes(self.size.part())
+        if item == 2:
+            self.cycles += passes(self.size.part())
+            self.cycles += 0 if op.extra is None else passes(self.kernel.extra(op))
 
     def widen(self, time: int) -> None:
         """The inputs of a step become fp32."""
