@@ -14,7 +14,7 @@ CHIPS = [("bm1684", "f32"), ("bm1684x", "f32"), ("bm1684x", "f16")]
 INTEGERS = [("bm1684", "int8"), ("bm1684x", "int8")]
 _MOST = 8
 """Times the roofline bound."""
-_FEW = 3
+_FEW = 4
 """Of a hundred drawn graphs that may take longer: products of many rows by few columns leave lanes without work."""
 
 
