@@ -15,7 +15,7 @@ INTEGERS = [("bm1684", "int8"), ("bm1684x", "int8")]
 _MOST = 8
 """Times the roofline bound."""
 _FEW = 4
-"""Of a hundred drawn graphs that may take longer: products of many rows by few columns leave lanes without work."""
+"""Of a hundred drawn graphs that may take longer: products of many rows by few columns, softmax along a middle axis."""
 
 
 def _ratio(seed: int, chip: str, precision: str) -> tuple[float, str]:
