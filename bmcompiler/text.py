@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 Cell = str | int | float | None
 _WIDTHS = 60, 120
 _NAMES_SHOWN = 3
+_VERSION = re.compile(r"(?<=.)_\d+$")
 
 
 def printable(text: str, *, keep_lines: bool = False) -> str:
@@ -89,6 +91,16 @@ def without_types(names: Iterable[str]) -> dict[str, str]:
             twice |= {head} & found.keys()
             found[head] = name
     return {head: name for head, name in found.items() if head not in twice}
+
+
+def has_versions(inputs: Sequence[str], known: Container[str]) -> bool:
+    """Whether a net calls tensors NAME_7, as Caffe2's exporter does for versions of a blob, where NAME is known."""
+    return bool(inputs) and all(one.endswith("_0") and one not in known and one[:-2] in known for one in inputs)
+
+
+def without_version(name: str) -> str:
+    """NAME of NAME_7; other names as they are."""
+    return _VERSION.sub("", name)
 
 
 def no_key_twice(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:

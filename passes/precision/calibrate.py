@@ -18,7 +18,7 @@ from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.histogram import LEVELS
 from bmcompiler.spelling import spelled
-from bmcompiler.text import without_types
+from bmcompiler.text import has_versions, without_types, without_version
 
 if TYPE_CHECKING:
     from bmcompiler.quant.table import CalibrationTable
@@ -34,7 +34,7 @@ class Calibrate(Pass):
     """Give every float tensor its threshold: the real magnitude that maps to 128.
 
     1. With a calibration table in the context, its thresholds count; they are found by tensor name, then by layer name,
-       then by NAME_TYPE, as tables of tpu-mlir have it.
+       then by NAME_TYPE, as tables of tpu-mlir have it, or by NAME where the net has NAME_1, of Caffe2's exporter.
        A tensor that the table lacks takes the threshold of the relu that alone reads it, of its own input when the op
        cannot enlarge values, or the fixed range of the op; one between the ops of a layer that was taken apart follows
        from the tensor the layer ends in. Otherwise the table is incomplete.
@@ -248,6 +248,8 @@ class _Lookup:
     def __init__(self, function: Function, known: Mapping[str, float]) -> None:
         self.function, self.known = function, known
         self.names = tensor_names(function)
+        if has_versions(function.input_names, known):
+            self.names = {value: [*names, *map(without_version, names)] for value, names in self.names.items()}
         self.found_by_name: set[Value] = set()
 
     def all(self) -> dict[Value, float]:

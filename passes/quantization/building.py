@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from bmcompiler.ir import Function, Module, Operation, Quant, TensorType, Value
-from bmcompiler.ir.keys import LARGE, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE
+from bmcompiler.ir.keys import LARGE, TENSOR_NAME, THRESHOLD, THRESHOLD_SOURCE, TOWARDS_ZERO
 from bmcompiler.numeric.arrays import Array, Int8s
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
@@ -22,7 +22,7 @@ from bmcompiler.target import Target
 if TYPE_CHECKING:
     from bmcompiler.passes.quantization.rounding import WeightRounding
 
-_NOTES = (THRESHOLD, THRESHOLD_SOURCE)
+_NOTES = (THRESHOLD, THRESHOLD_SOURCE, TOWARDS_ZERO)
 _HALVES_HOLD = 65504 / 16
 """Thresholds from which on sums on the way, or values that calibration did not see, might be infinite in f16."""
 _Key = TypeVar("_Key")

@@ -45,6 +45,10 @@ class Forms(Building[F]):
         """The format of a value of the old function that a table makes, all its values being `reals`."""
         return self.wanted(value)
 
+    def table_integers(self, op: TensorOp, reals: Array, wanted: F) -> Array:
+        """The integers of a table for a function of one tensor, from its real results."""
+        return self.integers(reals, wanted)
+
     def layer(self, op: Convolution | Matmul, weight: Array, bias: Array | None) -> Value:
         """A conv, deconv or matmul with constant weights, which are its second operand."""
         raise no_scheme(self)

@@ -9,9 +9,10 @@ import numpy as np
 from bmcompiler.conditions import NO_LAYOUT, THRESHOLDS
 from bmcompiler.errors import CalibrationError
 from bmcompiler.ir import Function, Module, Operation, Value
-from bmcompiler.ir.keys import INTEGER_WEIGHTS, WEIGHT_SHIFT, is_weight
+from bmcompiler.ir.keys import INTEGER_WEIGHTS, TOWARDS_ZERO, WEIGHT_SHIFT, is_weight
 from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.activation import Elu
 from bmcompiler.ops.layers.nn import Convolution, Matmul
 from bmcompiler.passes.precision.calibrate import thresholds
 from bmcompiler.passes.quantization.formulas import I8, I16
@@ -19,6 +20,7 @@ from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.table import CalibrationTable, LayerEntry
+from bmcompiler.text import has_versions, without_version
 
 _FULL = 64
 """A quantized weight tensor reaches at least this magnitude: its shift is the largest that fits (bm1880.md 11.2)."""
@@ -33,6 +35,8 @@ class IntegerWeights(Pass):
     table's shift r, weights are q * (ty / tx) / 2**r and biases q * ty / 128 / 2**r (bm1880.md 11.2, solved for the
     reals). The layers keep r as a note, and the function a note that every threshold of the table must be kept.
 
+    With a table that has shifts, integers of an elu are cut towards zero, as the vendor's plug-in does.
+
     Raises CalibrationError where a layer has no shift in the table, and for integer constants of other ops.
     """
 
@@ -44,6 +48,10 @@ class IntegerWeights(Pass):
         table = ctx.table
         if table is None or not calibration_of(ctx).was_given(table):
             return PassResult(False)
+        elus = [op for function in module.functions for op in function.ops if isinstance(op, Elu)]
+        if any(entry.right_shift_width is not None for entry in table.layers):
+            for op in elus:
+                op.attributes[TOWARDS_ZERO] = True
         found = [_Layers(module, function).restore(table) for function in module.functions]
         if any(found):
             ctx.notes.append(f"the weights of {sum(found)} layers are integers already and are taken as they are")
@@ -70,9 +78,11 @@ class _Layers:
                     remedy="compile the float net with the same table",
                 )
         entries = {entry.name: entry for entry in table.layers}
+        versions = has_versions(self.function.input_names, entries)
         real = thresholds(self.function)
         for op in self.layers:
-            self._restore(op, [entries[name] for name in op.location if name in entries], real)
+            names = [without_version(name) if versions else name for name in op.location]
+            self._restore(op, [entries[name] for name in names if name in entries], real)
         self.function.attributes[INTEGER_WEIGHTS] = True
         return len(self.layers)
 

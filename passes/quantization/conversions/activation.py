@@ -28,7 +28,7 @@ def by_table(op: TensorOp, low: Forms[Any], data: int = 0) -> Value:
     most = low.top(low.wanted(op.result))
     finite = np.nan_to_num(values, nan=0.0, posinf=most, neginf=-most)
     wanted = low.table_format(op.result, finite)
-    table = low.constant_in(low.integers(finite, wanted), None, wanted)
+    table = low.constant_in(low.table_integers(op, finite, wanted), None, wanted)
     return low.emit("lut", [x, table], {}, wanted)
 
 

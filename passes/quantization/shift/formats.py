@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmcompiler.ir import Operation, Quant, TensorType, Value
-from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ir.keys import PLACE_CPU, TOWARDS_ZERO
 from bmcompiler.numeric import arith
 from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.ops.base import TensorOp
@@ -44,6 +44,9 @@ class Thresholds(Forms[float]):
 
     def meanings(self, format: float) -> Floats:
         return arith.dequantize(_CODES, format)
+
+    def table_integers(self, op: TensorOp, reals: Array, wanted: float) -> Array:
+        return arith.quantize_cut(reals, wanted) if TOWARDS_ZERO in op.attributes else self.integers(reals, wanted)
 
     def top(self, format: float) -> float:
         return format
