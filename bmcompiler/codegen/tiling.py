@@ -147,7 +147,7 @@ class TileWork:
 
     def placed_cycles(self, outputs: Sequence[int], scratch: Sequence[int]) -> int:
         """Cycles with the areas at these addresses, without what shared banks cost."""
-        return self.cycles + self.below * (bool(scratch) and scratch[0] < outputs[0])
+        return self.cycles + self.below * (bool(scratch and outputs) and scratch[0] < outputs[0])
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from cycle_nets import FLOATS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned_cycles import Computation, check, computations, kernels_met, taken, tile_kernels
+from test_bm1684x_computed_indices import INDEXED
 from test_bm1684x_table_rows import lookup
 from test_bm1684x_weight_only import packed_weights
 
@@ -170,6 +171,8 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"i8 {name}", partial(compiled, built(words), [(2, 70, 9, 5)], "f32", "i8")
     yield "table", partial(compiled, _looked_up, [(2, 70, 9, 5)], "f32", "i8")
     yield "table rows", partial(bmcompiler.compile_module, lookup(np.ones((9, 5), np.float32), (70,)), target="bm1684x")
+    for name, make in INDEXED.items():
+        yield name, partial(bmcompiler.compile_module, make(), target="bm1684x")
 
 
 def _wide_steps(net: Net, x: Value) -> Value:

@@ -11,6 +11,7 @@ from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
 from bmcompiler.backends.bm1684x.kernels.row_products import HalfMatmulKernel, SingleMatmulKernel
+from bmcompiler.backends.bm1684x.kernels.scattered_rows import ScatteredRowsKernel
 from bmcompiler.backends.bm1684x.kernels.table_rows import TableRowsKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
@@ -18,7 +19,12 @@ from bmcompiler.backends.lanes.kernels.functions.activation import FunctionKerne
 from bmcompiler.backends.lanes.kernels.functions.convert import CastKernel
 from bmcompiler.backends.lanes.kernels.functions.elementwise import BinaryKernel
 from bmcompiler.backends.lanes.kernels.functions.int_words import IntWordsKernel
-from bmcompiler.backends.lanes.kernels.moves.gather import GatherKernel
+from bmcompiler.backends.lanes.kernels.moves.gather import (
+    GatherElementsKernel,
+    GatherKernel,
+    GatherNdKernel,
+    ScatterKernel,
+)
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.windows.float_pool import FloatAvgPoolKernel
 from bmcompiler.ops.base import TensorOp
@@ -39,7 +45,7 @@ from bmcompiler.ops.elements.integer import (
 )
 from bmcompiler.ops.layers.nn import Conv, Deconv, Matmul
 from bmcompiler.ops.layers.pool import AvgPool
-from bmcompiler.ops.places.index import Gather
+from bmcompiler.ops.places.index import Gather, GatherElements, GatherNd, ScatterElements, ScatterNd
 
 
 class ConvForms(FormsKernel[Conv]):
@@ -56,14 +62,39 @@ class DeconvForms(FormsKernel[Deconv]):
     kinds = (DeconvKernel, IntDeconvKernel)
 
 
-class GatherForms(FormsKernel[Gather]):
+class _IndexForms(FormsKernel[TensorOp]):
+    """Elements by constant indices, in copies, or by indices that the net computes or is given."""
+
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
+        return self.forms[0 if is_constant(op.operands[1]) else 1]
+
+
+class GatherForms(_IndexForms):
     """gather by constants, and of rows of a table by indices that the net computes or is given."""
 
     ops = (Gather,)
     kinds = (GatherKernel, TableRowsKernel)
 
-    def form(self, op: Gather) -> DeviceKernel[Any]:
-        return self.forms[0 if is_constant(op.indices) else 1]
+
+class GatherElementsForms(_IndexForms):
+    """gather_elements by constants or not."""
+
+    ops = (GatherElements,)
+    kinds = (GatherElementsKernel, TableRowsKernel)
+
+
+class GatherNdForms(_IndexForms):
+    """gather_nd by constants or not."""
+
+    ops = (GatherNd,)
+    kinds = (GatherNdKernel, TableRowsKernel)
+
+
+class ScatterForms(_IndexForms):
+    """scatter_elements and scatter_nd at constants or not."""
+
+    ops = (ScatterElements, ScatterNd)
+    kinds = (ScatterKernel, ScatteredRowsKernel)
 
 
 class MatmulForms(FormsKernel[Matmul]):

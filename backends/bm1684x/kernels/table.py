@@ -9,8 +9,11 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
     ConvForms,
     DeconvForms,
     FunctionForms,
+    GatherElementsForms,
     GatherForms,
+    GatherNdForms,
     MatmulForms,
+    ScatterForms,
     ShiftedForms,
 )
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
@@ -21,10 +24,22 @@ from bmcompiler.backends.lanes.kernels.base import DeviceKernel
 from bmcompiler.backends.lanes.kernels.functions import convert
 from bmcompiler.backends.lanes.kernels.functions.activation import ChannelKernel
 from bmcompiler.backends.lanes.kernels.functions.compare import BitKernel, CompareKernel, WhereKernel
-from bmcompiler.backends.lanes.kernels.moves.gather import GatherKernel
+from bmcompiler.backends.lanes.kernels.moves.gather import (
+    GatherElementsKernel,
+    GatherKernel,
+    GatherNdKernel,
+    ScatterKernel,
+)
 from bmcompiler.backends.lanes.kernels.table import SHARED
 
-_REPLACED = (convert.QuantizeKernel, convert.DequantizeKernel, GatherKernel)
+_REPLACED = (
+    convert.QuantizeKernel,
+    convert.DequantizeKernel,
+    GatherKernel,
+    GatherElementsKernel,
+    GatherNdKernel,
+    ScatterKernel,
+)
 """Whose ops have more forms here."""
 KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     ConvForms,
@@ -42,6 +57,9 @@ KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     AvgPoolForms,
     CastForms,
     GatherForms,
+    GatherElementsForms,
+    GatherNdForms,
+    ScatterForms,
     CompareKernel,
     WhereKernel,
     BitKernel,

@@ -165,6 +165,7 @@ class ReverseSequence(TensorOp):
     Raises RuntimeUseError at run time for a length beyond the time axis.
     """
 
+    index_operands = (1,)
     x = operand()
     lengths = operand(1, INDEX)
     batch_axis = attr(int, 1)
@@ -209,6 +210,7 @@ class Trilu(TensorOp):
 class _Scatter(TensorOp):
     """Operands and reductions of the scatter ops."""
 
+    index_operands = (1,)
     x = operand()
     indices = operand(elements=INDEX)
     updates = operand()
