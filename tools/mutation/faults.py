@@ -32,7 +32,9 @@ OTHER_COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 ESTIMATE = re.compile(r"(^|_)(cycles?|costs?|time|seconds|estimate[sd]?|gain|saved|slower|quicker|best|cheapest)(_|$)")
 """Names of what plans are chosen by."""
-ANY_ORDER = re.compile(r"(min|max|add|multiply|mul|gcd|lcm|zip|isinstance|cast|bitwise_\w+|logical_\w+)(imum)?$")
+ANY_ORDER = re.compile(
+    r"(min|max|add|multiply|mul|gcd|lcm|zip|isinstance|cast|array_equal|bitwise_\w+|logical_\w+)(imum)?$"
+)
 """Functions whose arguments are no error to swap, or one that no test is needed for."""
 WAIT = re.compile(r"wait|depend|hazard|sync|barrier|order|fence", re.IGNORECASE)
 LEFT_ALONE = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.Global, ast.Nonlocal)
