@@ -15,7 +15,7 @@ from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import make_folder
 from bmcompiler.plugins.registry import lookup
 
-LIBRARIES = ("bmkernel", "bmruntime", "dmpdv", "bmlib", "bmrt", "tpukernel")
+LIBRARIES = ("bmkernel", "bmruntime", "bmnet", "dmpdv", "bmlib", "bmrt", "tpukernel")
 USUAL, *_OTHERS = SDKS = ("1.1.4", "1.0.3")
 """Versions of the vendor's SDK whose layouts can be had; the first is built unless another is asked for."""
 _DIFFERING = ("bmruntime",)
@@ -66,6 +66,9 @@ def build(folder: Path, compiler: str | None = None, sdk: str = USUAL) -> list[P
             (include / other).parent.mkdir(parents=True, exist_ok=True)
             up = "../" * other.count("/")
             (include / other).write_text(f'#include "{up}{first}"\n')
+        for other, text in library.extras().items():
+            (include / other).parent.mkdir(parents=True, exist_ok=True)
+            (include / other).write_text(text)
         _describe(folder, library)
         made.append(_compile(tool, folder, name, source(library), [], [f"-l{STARTER}"]))
     return made

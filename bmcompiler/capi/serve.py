@@ -12,7 +12,7 @@ from typing import Any
 from bmcompiler.capi.api import Prototype
 from bmcompiler.capi.entries import begin
 from bmcompiler.capi.library import CLibrary
-from bmcompiler.capi.said import said, say
+from bmcompiler.capi.said import refuse, said, say
 from bmcompiler.errors import BMError
 from bmcompiler.plugins.registry import lookup
 
@@ -80,11 +80,11 @@ def _call(library: int, function: int, slots: Any, result: int, message: int) ->
         _libraries[library][function](slots, result)
     except BMError as error:
         code = 1
-        say(str(error))
+        refuse(str(error))
         _print(error)
     except Exception as error:
         code = 1
-        say(f"{type(error).__name__}: {error}")
+        refuse(f"{type(error).__name__}: {error}")
         _print(f"bmcompiler: fault of the library: {said()}")
     if said():
         text = said().encode()[: MESSAGE_BYTES - 1] + b"\0"

@@ -17,6 +17,7 @@ from bmcompiler.ops.base import Floats, Ints, Kind, TensorOp, attr, tensorop, va
 from bmcompiler.plugins.custom_layers import (
     GROUP,
     CpuFunction,
+    Shaped,
     cpu_function,
     plugin_kernel,
     register_cpu_function,
@@ -76,6 +77,8 @@ class Customized(TensorOp):
 
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         function = cpu_function(self.sub_type)
+        if isinstance(function, Shaped):
+            function = function.shaped(self.output_shapes)
         if self.target:
             out = self._integers(arrays, function)
         else:

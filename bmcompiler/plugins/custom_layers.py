@@ -10,9 +10,9 @@ An entry point of the group `bmcompiler.tensor_insts`, best called like the laye
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 from bmcompiler.bmnet.inst import TensorInst
 from bmcompiler.errors import UnsupportedError
@@ -79,6 +79,15 @@ def register_cpu_function(sub_type: str, function: CpuFunction | None = None) ->
         return given
 
     return register if function is None else register(function)
+
+
+@runtime_checkable
+class Shaped(Protocol):
+    """A CPU function that needs to know the shapes of its results."""
+
+    def shaped(self, shapes: Sequence[Sequence[int]]) -> CpuFunction:
+        """The CPU function for results of these shapes."""
+        ...
 
 
 def cpu_function(sub_type: str) -> CpuFunction | None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from bmcompiler.frontend import Frontend, Shapes, StrPath
 
 if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
     from bmcompiler.frontends.caffe.custom import CustomizedCaffeLayer
     from bmcompiler.frontends.caffe.importer import import_caffe
     from bmcompiler.frontends.caffe.layer import Layer, caffe_layer
@@ -60,6 +62,12 @@ class CaffeFrontend(Frontend):
         from bmcompiler.frontends.caffe.custom import custom_layers
 
         return custom_layers(layers)
+
+    def layer_schema(self) -> Descriptor:
+        """The message that layers are given in (`CaffeLayer.layer_`)."""
+        from bmcompiler.frontends.caffe.caffe_pb2 import LayerParameter
+
+        return LayerParameter.DESCRIPTOR  # type: ignore[return-value]  # one of two classes alike
 
 
 FRONTEND = CaffeFrontend()
