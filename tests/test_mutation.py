@@ -82,6 +82,13 @@ def test_whether_an_estimate_may_equal_another_is_left_alone() -> None:
     assert ("compare", "a < b < cycles") in in_function("return a <= b < cycles")
 
 
+def test_whether_a_number_may_equal_a_tolerance_is_left_alone() -> None:
+    for code in ("abs(a - b) <= _NEAR * b", "a.scale <= b.top * (1 + 1e-06)"):
+        assert "compare" not in dict(in_function(f"return {code}"))
+    for code, wrong in (("a < 0.5", "a <= 0.5"), ("near < b", "near <= b"), ("a <= 2.0 ** b", "a < 2.0 ** b")):
+        assert ("compare", wrong) in in_function(f"return {code}")
+
+
 def test_what_numpy_and_zip_do_not_need_is_left_alone() -> None:
     for code in ("a.astype(b, copy=False)", "zip(a, b, strict=True)", "einsum(a, optimize=True)", "a.reshape(b, -1)"):
         assert in_function(f"return {code}") == []

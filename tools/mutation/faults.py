@@ -2,9 +2,10 @@
 
 A fault is one a person makes: a sign, a neighbour's column, a forgotten factor, the other rounding. Texts of messages,
 types, decorators and what only raises are left alone. So is whether an estimate may also be equal to another one: of
-two plans that are estimated to take equally long either is as good. And so are a copy that is made where none is
-needed, a check of lengths that are equal, which negative number stands for the size that numpy finds itself, and the
-last of what is mostly one where the first is meant.
+two plans that are estimated to take equally long either is as good. So is whether a real number may also be equal to a
+tolerance, or to a decimal fraction that no float is: exactly there either side is as good. And so are a copy that is
+made where none is needed, a check of lengths that are equal, which negative number stands for the size that numpy finds
+itself, and the last of what is mostly one where the first is meant.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ OTHER_COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 ESTIMATE = re.compile(r"(^|_)(cycles?|costs?|time|seconds|estimate[sd]?|gain|saved|slower|quicker|best|cheapest)(_|$)")
 """Names of what plans are chosen by."""
+TOLERANCE = re.compile(r"(^|_)(NEAR|LOSS|SAME|TOLERANCE|COARSE)$")
+"""Names of what two numbers may differ by and still count as one."""
 ANY_ORDER = re.compile(
     r"(min|max|add|multiply|mul|gcd|lcm|zip|isinstance|cast|array_equal|bitwise_\w+|logical_\w+)(imum)?$"
 )
@@ -204,10 +207,19 @@ def _of_estimates(one: ast.AST, two: ast.AST) -> bool:
     return not constant and (_is_estimate(one) or _is_estimate(two))
 
 
+def _is_inexact(node: ast.AST) -> bool:
+    """Whether a tolerance, or a decimal fraction that no float is, stands in an expression."""
+    parts = list(ast.walk(node))
+    fractions = (each.value for each in parts if isinstance(each, ast.Constant) and isinstance(each.value, float))
+    names = (getattr(each, "id", getattr(each, "attr", "")) for each in parts)
+    return any(map(TOLERANCE.search, names)) or any((value * 2.0**20) % 1 for value in fractions)
+
+
 def _compare(node: ast.Compare) -> Made:
     for index, op in enumerate(node.ops):
         other = OTHER_COMPARE.get(type(op))
-        if other is not None and not _of_estimates([node.left, *node.comparators][index], node.comparators[index]):
+        sides = [node.left, *node.comparators][index : index + 2]
+        if other is not None and not _of_estimates(*sides) and not any(map(_is_inexact, sides)):
             yield (
                 "compare",
                 ast.Compare(node.left, [*node.ops[:index], other(), *node.ops[index + 1 :]], node.comparators),
