@@ -33,6 +33,7 @@ PIPELINE = PipelineTable(
         PassRow("space-to-depth", "types are final; sums change order, so at all levels"),
         PassRow("split-heads", "types are final; transposed-products sees the keys alone", precisions=FLOATS),
         PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
+        PassRow("kept-heads", "keys are read as rows behind transposed-products", precisions=HALVES),
         PassRow(
             "window-products{floats=true}",
             "products are as they stay, and asked for their time; sums change order, so at all levels",

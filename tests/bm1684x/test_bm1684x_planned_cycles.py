@@ -162,6 +162,7 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"{dtype} block", partial(compiled, halves.mobile_block, [(1, 24, 14, 12)], dtype)
         yield f"{dtype} moves", partial(compiled, halves.moves, [(3, 12, 9, 7)], dtype)
         yield f"{dtype} packed weights", partial(compiled, packed_weights, [(1, 70, 97)], dtype)
+        yield f"{dtype} heads", partial(compiled, _heads, [(1, 70, 96)], dtype)
         yield f"{dtype} recurrence", partial(compiled, built(_wide_steps), [(9, 64)], dtype)
         yield f"{dtype} attention", partial(compiled, halves.attention, [(1, 70, 48)], dtype)
     for name, (operands, attributes) in integers.SUMS.items():
@@ -173,6 +174,13 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "table rows", partial(bmcompiler.compile_module, lookup(np.ones((9, 5), np.float32), (70,)), target="bm1684x")
     for name, make in INDEXED.items():
         yield name, partial(bmcompiler.compile_module, make(), target="bm1684x")
+
+
+def _heads(b: Builder, x: Value) -> Value:
+    """Rows that see each other by three heads."""
+    tokens = b.reshape(x, shape=[1, x.shape[1], 3, 32])
+    heads = b.permute(tokens, order=[0, 2, 1, 3])
+    return b.head_matmul(b.head_matmul(heads, tokens, transpose_right=True), tokens)
 
 
 def _wide_steps(net: Net, x: Value) -> Value:

@@ -38,6 +38,10 @@ def _to(type: TensorType, name: str, *inputs: TensorType, **attributes: Any) -> 
     return inputs, lambda b, *values: getattr(b, name)(*values, out=type, **attributes)
 
 
+def _keys(b: Builder, queries: Value, keys: Value) -> Value:
+    return b.head_matmul(queries, keys, transpose_right=True)
+
+
 def _recurrent(gates: int, directions: int, features: int = 3, hidden: int = 6) -> tuple[TensorType, ...]:
     """Weight, recurrence, bias and state of a recurrent layer for 2 sequences."""
     rows = gates * hidden
@@ -95,6 +99,7 @@ SAMPLES: dict[str, Sample] = {
         (ROWS, TensorType((5, 2), "u8"), TensorType((5, 2)), TensorType((5, 2), "u8")),
         lambda b, *v: b.weight_only_matmul(*v, bits=4, group_size=2),
     ),
+    "head_matmul": ((TensorType((2, 2, 3, 5)), TensorType((1, 4, 2, 5))), _keys),
     "scale": _binary("scale", other=CHANNEL),
     "batch_norm": ((IMAGE, *[CHANNEL] * 4), lambda b, *v: b.batch_norm(*v, epsilon=0.5)),
     "layer_norm": _to(ROWS, "layer_norm", ROWS, CHANNEL, CHANNEL, axis=1),

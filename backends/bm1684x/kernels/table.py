@@ -16,6 +16,7 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
     ScatterForms,
     ShiftedForms,
 )
+from bmcompiler.backends.bm1684x.kernels.head_products import HeadProductKernel
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
 from bmcompiler.backends.bm1684x.kernels.lut import LutKernel
 from bmcompiler.backends.bm1684x.kernels.recurrence import RecurrenceForms
@@ -53,6 +54,7 @@ KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     DequantizeKernel,
     MatmulForms,
     WeightOnlyKernel,
+    HeadProductKernel,
     RecurrenceForms,
     AvgPoolForms,
     CastForms,
