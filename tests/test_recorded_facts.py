@@ -11,9 +11,10 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,8 @@ MOST = 64
 """Elements of an array; larger ones are computed."""
 
 
-def written(value: Any) -> str | None:
-    """A value as text, None where it has no meaning but to code."""
+def written(value: Any, *, held: bool = False) -> str | None:
+    """A value as text, None where it has no meaning but to code; of what functions hold, formats are names."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, str) and " " in value:
@@ -48,24 +49,41 @@ def written(value: Any) -> str | None:
         return repr(value)
     if isinstance(value, (np.generic, np.ndarray)):
         return f"{value.dtype} {value.tolist()!r}" if value.size <= MOST else None
-    if isinstance(value, Format):  # a line per field, so that a diff names it
-        told = (f"\n    {each.name} from bit {each.first_bit}, {each.width} bits" for each in value.fields)
-        defaults = {each.name: each.default for each in value.fields if each.default}
-        return f"{value.name} of {value.bits} bits{''.join(told)}\n    {written(defaults)}"
+    if isinstance(value, Format):
+        return value.name if held else _fields(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return _listed(type(value).__name__, ((field.name, getattr(value, field.name)) for field in fields(value)))
+        items = ((field.name, getattr(value, field.name)) for field in fields(value))
+        return _listed(type(value).__name__, items, held=held)
     if isinstance(value, Mapping):
-        return _listed("", ((str(written(key)), each) for key, each in value.items()))
+        return _listed("", ((str(written(key)), each) for key, each in value.items()), held=held)
     if isinstance(value, (set, frozenset)):
         return str(sorted(filter(None, map(written, value))))
     if isinstance(value, (tuple, list)):
-        return _listed("", (("", each) for each in value))
-    return None
+        return _listed("", (("", each) for each in value), held=held)
+    kept = _listed("with", _held(value), held=True)
+    return None if kept == "with()" else kept
 
 
-def _listed(name: str, items: Iterable[tuple[str, Any]]) -> str:
-    told = [(key, text) for key, each in items if (text := written(each)) is not None]
+def _listed(name: str, items: Iterable[tuple[str, Any]], *, held: bool) -> str:
+    told = [(key, text) for key, each in items if (text := written(each, held=held)) is not None]
     return f"{name}({', '.join(f'{key}={text}' if key else text for key, text in told)})"
+
+
+def _fields(value: Format) -> str:
+    """A line per field, so that a diff names it."""
+    told = (f"\n    {each.name} from bit {each.first_bit}, {each.width} bits" for each in value.fields)
+    defaults = {each.name: each.default for each in value.fields if each.default}
+    return f"{value.name} of {value.bits} bits{''.join(told)}\n    {written(defaults)}"
+
+
+def _held(function: Any) -> Iterator[tuple[str, Any]]:
+    """What a function of a table was made with; chips and what C functions are declared as stand elsewhere."""
+    if isinstance(function, partial):
+        given = [*(("", each) for each in function.args), *function.keywords.items()]
+        yield from (pair for pair in given if not is_dataclass(pair[1]))
+    elif isinstance(function, FunctionType) and function.__closure__:
+        cells = zip(function.__code__.co_freevars, function.__closure__)
+        yield from ((name, cell.cell_contents) for name, cell in cells if cell.cell_contents is not function)
 
 
 def constants(module: ModuleType, source: str) -> Iterator[str]:
@@ -93,6 +111,10 @@ def assigned(statement: ast.stmt) -> list[str]:
 
 def told(name: str, value: Any) -> Iterator[str]:
     """A line, where the value has a meaning."""
+    rows = dict(enumerate(value)) if isinstance(value, tuple) else value
+    if isinstance(rows, Mapping) and rows and all(map(is_dataclass, rows.values())):
+        yield from (f"{name}[{written(key)}] = {written(each)}" for key, each in rows.items())
+        return
     text = written(value)
     if text not in (None, "None", "()"):
         yield f"{name} = {text}"
