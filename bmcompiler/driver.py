@@ -23,6 +23,7 @@ from bmcompiler.conditions import is_quantized
 from bmcompiler.errors import BMError, ShapeError, UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.finite_weights import need_finite_weights
 from bmcompiler.frontend import file_of, frontend_for
+from bmcompiler.garbage import seldom_collected
 from bmcompiler.ir import Module, copy_module, verify_module
 from bmcompiler.ir.keys import GROUP, SLICES, STATED_NAMES
 from bmcompiler.ops import need_tensor_ops
@@ -120,6 +121,11 @@ def compile_readers(
     readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None
 ) -> Result:
     """One model with a program per reader, which share weights; what a reader gives is changed. Raises BMError."""
+    with seldom_collected:
+        return _compiled(readers, options, file)
+
+
+def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None) -> Result:
     told, pictures = said(options), options.preprocess or options.images
     if options.fuse_preprocess is not None:
         from bmcompiler.inputs.camera import fused

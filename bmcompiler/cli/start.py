@@ -10,9 +10,6 @@ import os
 import sys
 from _signal import SIGINT, default_int_handler, signal  # type: ignore[import-not-found]  # signal imports enum: too late
 
-_OBJECTS = 50_000
-"""New objects after which cycles are looked for; Python's own 700 costs a compilation some percent of its time."""
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +29,9 @@ def _command(module: str) -> Callable[[], None]:
     def main() -> None:
         from importlib import import_module
 
-        gc.set_threshold(_OBJECTS)
+        from bmcompiler.garbage import OBJECTS
+
+        gc.set_threshold(OBJECTS)
         run = import_module(f"bmcompiler.cli.{module}").main
         try:
             signal(SIGINT, default_int_handler)
