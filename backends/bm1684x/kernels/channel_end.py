@@ -267,8 +267,7 @@ class Block:
 
     @property
     def _spread(self) -> Shape:
-        c0, c1 = self.channels
-        return 1, min(c1 - c0, self.chip.lanes), self.rounds, self.words
+        return 1, self.chip.lanes, self.rounds, self.words  # of several rounds, which fill all lanes
 
     def _lanes(self, words: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(lanes, bytes of a lane)."""
