@@ -1,10 +1,15 @@
-"""Decompositions of drawn ops: whatever one drafts gives the bits of the op, of floats nearly; each drafts often."""
+"""Decompositions of drawn ops: whatever one drafts gives the bits of the op, of floats nearly; each drafts often.
+
+What they draft is what was recorded (`tests/data/decompositions`): another form may be right, too, and slower.
+"""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +25,7 @@ from bmcompiler.ops.core import Weight
 from bmcompiler.passes.support.decompositions import decompositions_of
 from bmcompiler.passes.support.decompositions.base import Draft
 
+FOLDER = Path(__file__).parents[1] / "data/decompositions"
 Operand = tuple[tuple[int, ...], str, bool]
 """Shape, type, and whether it is a constant."""
 Draw = Callable[[random.Random, str], tuple[list[Operand], dict[str, Any]]]
@@ -123,9 +129,23 @@ SEEN = {"f32": 25, "i8": 18}
 """Decompositions that draft something, each of them several times."""
 
 
-def check(op: TensorOp, draft_of: Callable[[str], Draft], arrays: dict[Value, Any]) -> list[str]:
-    """The names of those that draft something for an op; what they draft is compared."""
-    (want,), names = evaluate_op(op, [arrays[value] for value in op.operands]), []
+def text(draft: Draft) -> str:
+    """The ops of a draft, with digests of its weights."""
+    numbers = {value: index for index, value in enumerate(value for new in draft.ops for value in new.results)}
+    lines = []
+    for new in draft.ops:
+        given = {name: value for name, value in new.attributes.items() if name != "key"}
+        weight = draft.module.weights[new.key].tobytes().hex() if isinstance(new, Weight) else ""
+        operands = [numbers.get(value, "operand") for value in new.operands]
+        lines.append(
+            f"{new.opname} {operands} {sorted(given.items())} {[str(each.type) for each in new.results]} {weight}"
+        )
+    return "\n".join(lines)
+
+
+def check(op: TensorOp, draft_of: Callable[[str], Draft], arrays: dict[Value, Any]) -> dict[str, str]:
+    """What is drafted for an op, by the names of those that do; it is compared."""
+    (want,), drafts = evaluate_op(op, [arrays[value] for value in op.operands]), {}
     for rule in decompositions_of(op):
         draft, known = draft_of(rule.__name__), dict(arrays)
         value = rule(op, draft)
@@ -142,11 +162,11 @@ def check(op: TensorOp, draft_of: Callable[[str], Draft], arrays: dict[Value, An
             np.testing.assert_allclose(known[value], want, rtol=1e-4, atol=1e-4, err_msg=said)
         else:
             np.testing.assert_array_equal(known[value], want, said)
-        names.append(rule.__name__)
-    return names
+        drafts[rule.__name__] = text(draft)
+    return drafts
 
 
-def built(rng: random.Random, name: str, kind: str) -> list[str]:
+def built(rng: random.Random, name: str, kind: str) -> dict[str, str]:
     """`check` of a drawn op on small whole numbers; nothing where there is no such op."""
     given, attributes = DRAWS[name](rng, kind)
     builder, arrays, operands = Builder.new("net"), {}, []
@@ -162,15 +182,19 @@ def built(rng: random.Random, name: str, kind: str) -> list[str]:
         builder.append(op)
         op.check()
     except BMError:
-        return []
+        return {}
     return check(op, lambda rule: Draft(builder.module, op, rule), arrays)
 
 
 @pytest.mark.parametrize("kind", SEEN)
-def test_drawn_ops_are_what_they_are_decomposed_into(kind: str) -> None:
+def test_drawn_ops_are_what_they_are_decomposed_into(kind: str, golden: Callable[[Path, str], None]) -> None:
     met: Counter[str] = Counter()
+    told: dict[str, Any] = {}
     for name in DRAWS:
         rng = random.Random(f"{name} {kind}")
         for _ in range(MANY.get(name, EACH)):
-            met.update(built(rng, name, kind))
+            for rule, draft in built(rng, name, kind).items():
+                met[rule] += 1
+                told.setdefault(f"{name} {rule}", blake2b(digest_size=5)).update(f"{draft}\n\n".encode())
     assert len(met) >= SEEN[kind] and min(met.values()) > 2, met
+    golden(FOLDER / f"{kind}.txt", "".join(f"{name} {digest.hexdigest()}\n" for name, digest in told.items()))
