@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 import pytest
 from drawn_ops import drawn
+from mode_layers import layers_in_modes
 from test_recorded_programs import PRECISIONS, Program, compare, of_ops, path_of, read, recorded, write
 
 import bmcompiler
@@ -40,6 +41,11 @@ def test_single_ops(chip: str, turn: int, request: pytest.FixtureRequest, monkey
     nets = chain(drawn("f32", turn), drawn("i8", turn))
     found = of_ops(chip, nets, LEVELS.get(turn, 2))
     check(chip, f"drawn{turn}", found, request)
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x", "bm1880"])
+def test_layers_in_all_modes(chip: str, request: pytest.FixtureRequest) -> None:
+    check(chip, "modes", of_ops(chip, layers_in_modes(), 2), request)
 
 
 def networks(chip: str, precision: str, turn: int) -> Iterator[tuple[str, Program]]:
