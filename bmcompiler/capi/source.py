@@ -68,7 +68,8 @@ def _struct(library: CLibrary, name: str) -> str:
                 f"    {_spaced(c_type)}{one.name}{one.array};"
                 + (" /* or NULL */" if one.maybe and c_type.endswith("*") else "")
             )
-    return "typedef struct {\n" + "\n".join(lines) + f"\n}} {name};\n" + library.after.get(name, "")
+    tag = "" if name.endswith("_t") else f"{name} "  # C programs write `struct bm_misc_info`
+    return f"typedef struct {tag}{{\n" + "\n".join(lines) + f"\n}} {name};\n" + library.after.get(name, "")
 
 
 def _declaration(library: CLibrary, prototype: Prototype) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import RLock
+from time import perf_counter_ns
 
 import numpy as np
 
@@ -17,8 +21,18 @@ from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
+CHIP_ID = 0x1686  # of a BM1684X; models of the BM1684 run, too
+HEAPS = 3
 _STEP = 4096
 _MEMORY = 1 << 32
+
+
+@dataclass
+class Spent:
+    """Calls of a kind, and the time that they took on the host."""
+
+    count: int = 0
+    nanoseconds: int = 0
 
 
 class Card:
@@ -30,6 +44,8 @@ class Card:
         self._used: dict[int, Bytes] = {}
         self._next = CHIP.global_base
         self._memories: Memories | None = None
+        self._shown: dict[int, list[tuple[int, Bytes]]] = {}
+        self.spent = {kind: Spent() for kind in ("in", "out", "run")}
 
     def allocate(self, size: int) -> int:
         """The address of zeroed memory. Raises RuntimeUseError, MemoryError.
@@ -75,13 +91,56 @@ class Card:
                     return data[address - begin : address - begin + size]
         raise RuntimeUseError(f"{memory.size} bytes at 0x{memory.device_addr:x} are not allocated, or were freed")
 
+    def show(self, memory: bm_device_mem_t) -> int:
+        """The address of allocated memory in this process, where it stays until `hide`."""
+        data = self.bytes(memory)
+        address: int = data.ctypes.data
+        with self.lock:
+            self._shown.setdefault(address, []).append((memory.device_addr, data))
+        return address
+
+    def hide(self, address: int, size: int) -> None:
+        """End one `show`. Raises RuntimeUseError where so many bytes are not shown there."""
+        with self.lock:
+            shown = self._shown.get(address, [])
+            found = next((one for one in shown if one[1].size == size), None)
+            if found is None:
+                raise RuntimeUseError(f"vmem: no mapping of {size} bytes begins at 0x{address:x}")
+            shown[:] = [one for one in shown if one is not found]
+            if not shown:
+                del self._shown[address]
+
+    def device_address(self, address: int) -> int:
+        """The device address of a shown byte. Raises RuntimeUseError for others."""
+        with self.lock:
+            for begin, shown in self._shown.items():
+                for device, data in shown:
+                    if begin <= address < begin + data.size:
+                        return device + address - begin
+        raise RuntimeUseError(f"vmem: 0x{address:x} is not mapped")
+
+    def room(self) -> tuple[int, int, int]:
+        """Bytes of memory, bytes in use, the first address."""
+        with self.lock:
+            return _MEMORY, sum(one.size for one in self._used.values()), CHIP.global_base
+
+    @contextmanager
+    def timed(self, kind: str) -> Iterator[None]:
+        """Inside, something of a kind of `spent` is done; it counts if it succeeds."""
+        begin = perf_counter_ns()
+        yield
+        with self.lock:
+            self.spent[kind].count += 1
+            self.spent[kind].nanoseconds += perf_counter_ns() - begin
+
     def run(self, program: Program) -> None:
         """Run what a kernel issued. Raises SimulatorError for what the chip refuses."""
         with self.lock:
             if self._memories is None:
                 self._memories = Memories(self._memory)
                 self._memories.static[...] = static_memory()
-            compile_plan(program.groups, self._memories).run()
+            with self.timed("run"):
+                compile_plan(program.groups, self._memories).run()
 
 
 _cards: dict[int, Card] = {}

@@ -10,12 +10,10 @@ import numpy as np
 from bmcompiler.capi.kinds import shown
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.numeric.arrays import Bytes
-from bmcompiler.runtime.bmlib.device import CardHandle
-from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, bm_device_mem_t, served
+from bmcompiler.runtime.bmlib.device import CHIP_ID, HEAPS, CardHandle
+from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, BmMemType, bm_device_mem_t, served
 from bmcompiler.runtime.devices import MAX_DEVICES
 
-CHIP_ID = 0x1686  # of a BM1684X; models of the BM1684 run, too
-_HEAPS = 3
 _served = served(BMLIB)
 
 
@@ -79,9 +77,31 @@ def bm_malloc_device_byte(handle: CardHandle, size: int) -> bm_device_mem_t:
 @_served
 def bm_malloc_device_byte_heap(handle: CardHandle, heap_id: int, size: int) -> bm_device_mem_t:
     """(code, memory); the heaps 0 to 2 are one."""
-    if not 0 <= heap_id < _HEAPS:
-        raise RuntimeUseError(f"there is no heap {heap_id}, only 0 to {_HEAPS - 1}")
+    if not 0 <= heap_id < HEAPS:
+        raise RuntimeUseError(f"there is no heap {heap_id}, only 0 to {HEAPS - 1}")
     return handle.allocate(size)
+
+
+@_served
+def bm_malloc_device_byte_heap_mask(handle: CardHandle, heap_id_mask: int, size: int) -> bm_device_mem_t:
+    """(code, memory of one of the heaps whose bits are set; the heaps 0 to 2 are one)."""
+    if not 0 < heap_id_mask < 1 << HEAPS:
+        raise RuntimeUseError(f"heap_id_mask: {heap_id_mask} names no heap of 0 to {HEAPS - 1}")
+    return handle.allocate(size)
+
+
+@_served
+def bm_malloc_device_mem(handle: CardHandle, heap_id: int, size: int) -> int:
+    """(code, the address of `size` bytes of zeroed memory); the heaps 0 to 2 are one."""
+    if not 0 <= heap_id < HEAPS:
+        raise RuntimeUseError(f"heap_id: there is no heap {heap_id}, only 0 to {HEAPS - 1}")
+    return handle.allocate(size).device_addr
+
+
+@_served
+def bm_free_device_mem(handle: CardHandle, paddr: int) -> None:
+    """Give memory back that begins at an address."""
+    handle.release(bm_device_mem_t(paddr, 0))
 
 
 @_served
@@ -147,6 +167,30 @@ def bm_set_device_mem(pmem: bm_device_mem_t, size: int, addr: int) -> None:
 
 
 @_served
+def bm_mem_get_type(mem: bm_device_mem_t) -> int:
+    """Whether a description is of device or of system memory."""
+    return mem.rawflags & 7
+
+
+@_served
+def bm_mem_from_system(system_addr: int) -> bm_device_mem_t:
+    """A description of memory of the host, which device functions refuse."""
+    return bm_device_mem_t(system_addr, 0, rawflags=BmMemType.SYSTEM)
+
+
+@_served
+def bm_mem_get_system_addr(mem: bm_device_mem_t) -> int:
+    """The address of a system memory; 0 of a device memory."""
+    return mem.device_addr if mem.rawflags & 7 == BmMemType.SYSTEM else 0
+
+
+@_served
+def bm_mem_set_system_addr(pmem: bm_device_mem_t, addr: int) -> None:
+    """Describe memory of the host."""
+    pmem.device_addr, pmem.rawflags = addr, pmem.rawflags & ~7 | BmMemType.SYSTEM
+
+
+@_served
 def bm_memcpy_s2d(handle: CardHandle, dst: bm_device_mem_t, src: Any) -> None:
     """Fill all of `dst`."""
     _to_device(handle, dst, src, dst.size, 0)
@@ -187,8 +231,41 @@ def bm_memcpy_d2d_byte(
     handle: CardHandle, dst: bm_device_mem_t, dst_offset: int, src: bm_device_mem_t, src_offset: int, size: int
 ) -> None:
     """Copy on the device; both sides may overlap."""
-    data = handle.card.bytes(src, src_offset, size).copy()
-    handle.card.bytes(dst, dst_offset, size)[...] = data
+    _copy(handle, dst, dst_offset, src, src_offset, size)
+
+
+@_served
+def bm_memcpy_d2d(
+    handle: CardHandle, dst: bm_device_mem_t, dst_offset: int, src: bm_device_mem_t, src_offset: int, len: int
+) -> None:
+    """Copy `len` words of 4 bytes on the device, from and to offsets in bytes; both sides may overlap."""
+    _copy(handle, dst, dst_offset, src, src_offset, 4 * len)
+
+
+@_served
+def bm_memcpy_d2d_stride(
+    handle: CardHandle,
+    dst: bm_device_mem_t,
+    dst_stride: int,
+    src: bm_device_mem_t,
+    src_stride: int,
+    count: int,
+    format_size: int,
+) -> None:
+    """Copy `count` elements of `format_size` bytes, 1, 2 or 4; strides are in elements.
+
+    dst_stride is 1, or 4 with src_stride 1 and format_size 1.
+    """
+    if format_size not in (1, 2, 4) or count < 1 or src_stride < 1:
+        raise RuntimeUseError(f"{count} elements of {format_size} bytes, {src_stride} apart, are no copy")
+    if dst_stride != 1 and (dst_stride, src_stride, format_size) != (4, 1, 1):
+        raise RuntimeUseError(f"dst_stride is {dst_stride}: must be 1, or 4 for bytes whose src_stride is 1")
+    sizes = [((count - 1) * stride + 1) * format_size for stride in (src_stride, dst_stride)]
+    kind = np.dtype(f"<u{format_size}")
+    data = handle.card.bytes(src, 0, sizes[0]).copy().view(kind)[::src_stride]
+    for index in range(format_size):  # bytes: memory need not begin at a multiple of the element
+        place = handle.card.bytes(dst, 0, sizes[1])[index :: dst_stride * format_size]
+        place[...] = np.ascontiguousarray(data).view(np.uint8)[index::format_size]
 
 
 @_served
@@ -203,6 +280,13 @@ def bm_memset_device_ext(handle: CardHandle, value: Any, mode: int, mem: bm_devi
     if not 1 <= mode <= 4:
         raise RuntimeUseError(f"mode is {mode}, must be 1..4 bytes")
     _fill(handle, mem, host_bytes(value, mode))
+
+
+def _copy(
+    handle: CardHandle, dst: bm_device_mem_t, dst_offset: int, src: bm_device_mem_t, src_offset: int, size: int
+) -> None:
+    data = handle.card.bytes(src, src_offset, size).copy()
+    handle.card.bytes(dst, dst_offset, size)[...] = data
 
 
 def _fill(handle: CardHandle, memory: bm_device_mem_t, word: Bytes) -> None:
@@ -226,9 +310,11 @@ def host_bytes(buffer: Any, size: int, *, written: bool = False) -> Bytes:
 
 
 def _to_device(handle: CardHandle, memory: bm_device_mem_t, buffer: Any, size: int, offset: int) -> None:
-    handle.card.bytes(memory, offset, size)[...] = host_bytes(buffer, size)
+    with handle.card.timed("in"):
+        handle.card.bytes(memory, offset, size)[...] = host_bytes(buffer, size)
 
 
 def _to_host(handle: CardHandle, buffer: Any, memory: bm_device_mem_t, size: int, offset: int) -> None:
-    data = handle.card.bytes(memory, offset, size)
-    host_bytes(buffer, size, written=True)[...] = data
+    with handle.card.timed("out"):
+        data = handle.card.bytes(memory, offset, size)
+        host_bytes(buffer, size, written=True)[...] = data

@@ -115,7 +115,8 @@ def _launch(
         if memory.size < size:
             raise RuntimeUseError(f"output {index} has {size} bytes, its memory {memory.size}")
         card.bytes(memory, 0, size)
-    results = _run(program, fitted, arrays)
+    with card.timed("run"):
+        results = _run(program, fitted, arrays)
     for index, (result, dtype) in enumerate(zip(results, info.output_dtypes)):
         memory = memories[index] if user_mem else runtime.handle.allocate(result.nbytes)
         card.bytes(memory, 0, result.nbytes)[...] = np.ascontiguousarray(result).reshape(-1).view(np.uint8)

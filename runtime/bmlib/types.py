@@ -38,6 +38,16 @@ class BmStatus(IntEnum):
     NOT_SUPPORTED = 9
 
 
+class BmMemType(IntEnum):
+    """What kind of memory a description is of."""
+
+    DEVICE = 0
+    HOST = 1
+    SYSTEM = 2
+    INT8_DEVICE = 3
+    INVALID = 4
+
+
 class BmDataType(IntEnum):
     """Element types of tensors."""
 
@@ -63,7 +73,7 @@ def _refuse(prototype: Prototype, parameter: str, fault: Fault) -> Any:
 
 _FAILURES: dict[str, object] = {
     "bool": False, "int": 0, "index_t": -1, "size_t": 0, "u64": 0, "unsigned int": 0, "unsigned long long": 0,
-    "tpu_kernel_function_t": 0,
+    "tpu_kernel_function_t": 0, "bm_mem_type_t": BmMemType.INVALID, "address_t": 0,
 }  # fmt: skip
 
 
@@ -116,6 +126,8 @@ _NUMBERS = {
     "unsigned int": unsigned("unsigned int", 32),
     "unsigned long": unsigned("unsigned long", 64),
     "unsigned long long": unsigned("unsigned long long", 64),
+    "long long": signed("long long", 64),
+    "address_t": unsigned("address_t", 64),
     "size_t": unsigned("size_t", 64),
     "bool": boolean(),
     "const char *": path(),

@@ -10,20 +10,18 @@ from bmcompiler.capi.api import declared
 from bmcompiler.capi.buffers import Size, buffered, text
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
 from bmcompiler.runtime import bmlib
-from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, BmStatus, bm_device_mem_t
+from bmcompiler.runtime.bmlib.types import BM_MEM_ADDR_NULL, BMLIB, BmMemType, BmStatus, bm_device_mem_t
 
 _CODES = ", ".join(
     f"BM_{'' if one in (BmStatus.SUCCESS, BmStatus.NOT_SUPPORTED) else 'ERR_'}{one.name} = {int(one)}"
     for one in BmStatus
 )
 PREAMBLE = f"""typedef enum {{ {_CODES} }} bm_status_t;
-typedef enum {{
-    BM_MEM_TYPE_DEVICE = 0,
-    BM_MEM_TYPE_HOST = 1,
-    BM_MEM_TYPE_SYSTEM = 2,
-    BM_MEM_TYPE_INT8_DEVICE = 3,
-    BM_MEM_TYPE_INVALID = 4
-}} bm_mem_type_t;
+typedef enum {{ {", ".join(f"BM_MEM_TYPE_{one.name} = {int(one)}" for one in BmMemType)} }} bm_mem_type_t;
+/* Bits of chipid_bit_mask. */
+#define BM1682_CHIPID_BIT_MASK (1 << 0)
+#define BM1684_CHIPID_BIT_MASK (1 << 1)
+#define BM1686_CHIPID_BIT_MASK (1 << 2)
 #define BM_MEM_ADDR_NULL (0x{BM_MEM_ADDR_NULL:x})
 #define BM_MEM_NULL (bm_mem_null())
 typedef struct bm_context *bm_handle_t;
@@ -31,6 +29,7 @@ typedef struct bm_module *tpu_kernel_module_t;
 typedef int tpu_kernel_function_t;
 """
 MEMORY = declared(__file__, "memory.h")
+_SETTERS = "bm_mem_set_device_addr", "bm_mem_set_device_size", "bm_set_device_mem", "bm_mem_set_system_addr"
 _HANDLES = "bm_handle_t", "tpu_kernel_module_t"
 
 
@@ -62,16 +61,20 @@ LIBRARY: CLibrary = CLibrary(
     "bmlib",
     BMLIB,
     PREAMBLE,
-    {},
-    {"bm_status_t": "BM_ERR_FAILURE"},
+    {"address_t": "void *"},
+    {"bm_status_t": "BM_ERR_FAILURE", "bm_mem_type_t": "BM_MEM_TYPE_INVALID"},
     lambda name: getattr(bmlib, name),
     headers=("bmlib_runtime.h",),
-    numbers=dict.fromkeys(("bm_status_t", "tpu_kernel_function_t"), ctypes.c_int32),
+    numbers={
+        **dict.fromkeys(("bm_status_t", "tpu_kernel_function_t", "bm_mem_type_t"), ctypes.c_int32),
+        "address_t": ctypes.c_uint64,
+        "long long": ctypes.c_int64,
+    },
     read=_READ,
     write=_WRITE,
     written={"bm_device_mem_t": MEMORY},
     special={
-        **{one: _setter(one) for one in ("bm_mem_set_device_addr", "bm_mem_set_device_size", "bm_set_device_mem")},
+        **{one: _setter(one) for one in _SETTERS},
         "bm_memcpy_s2d": _buffered("bm_memcpy_s2d", src=lambda v: int(v["dst"].size)),
         "bm_memcpy_d2s": _buffered("bm_memcpy_d2s", dst=lambda v: int(v["src"].size)),
         **{

@@ -22,6 +22,7 @@ ANYWAY = (
     "pointer_t",
     "const_pointer_t",
     "names_t *",
+    "address_t",
 )
 """Types of arguments that nobody looks at, or whose NULL another argument decides about."""
 REFUSED = {

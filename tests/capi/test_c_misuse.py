@@ -112,12 +112,17 @@ _HANDLES = {"bm_handle_t": (*STRANGE, "freed")}
 CARDS = Walk(
     bmlib.LIBRARY,
     _CARD + " bm_dev_free(freed);",
-    {"bm_handle_t": "handle", "bm_device_mem_t": "mem", "const char *": '"absent"', "void *": "scratch", "size_t": "8"},
+    {
+        "bm_handle_t": "handle", "bm_device_mem_t": "mem", "bm_device_mem_t *": "&mem", "const char *": '"absent"',
+        "void *": "scratch", "address_t": "scratch", "size_t": "8",
+    },
     _HANDLES | {"tpu_kernel_module_t": (*STRANGE, "handle")},
     beside={
         "devid": ("-1", "99"), "heap_id": ("-1", "3"), "dst": ("gone",), "src": ("gone",), "function": ("99",),
-        "args": ("NULL",), "module_file": ('"absent"',), "func_name": ('"absent"',), "dst_offset": ("60",),
+        "args": ("NULL",), "module_file": ('"absent"',), "func_name": ('"absent"',), "dst_offset": ("61",),
         "src_offset": ("65",), "offset": ("64",), "count": ("0", "-1"), "n": ("0", "-1"),
+        "vmem": ("NULL",), "timeout": ("0",), "heap_id_mask": ("0", "8"), "format_size": ("3",), "dst_stride": ("2",),
+        "paddr": ("0", "4096"), "dmem": ("&gone",),
     },
     globals=_CARD_GLOBALS,
 )  # fmt: skip

@@ -15,7 +15,7 @@ from bmcompiler.capi.api import Api, Prototype, Variable
 from bmcompiler.runtime import Session, bmlib
 from bmcompiler.runtime.bmlib import BmStatus, bm_device_mem_t, bm_shape_t, bm_tensor_t
 from bmcompiler.runtime.bmlib.kernels import KernelModule
-from bmcompiler.runtime.bmlib.types import BMLIB, BMRT
+from bmcompiler.runtime.bmlib.types import BMLIB, BMRT, BmMemType
 
 LENET = Path(__file__).resolve().parents[2] / "models" / "lenet"
 BYTES = 64
@@ -80,7 +80,9 @@ def refused(prototype: Prototype, function: Callable[[], Any], log: pytest.LogCa
     outcome = function()
     code, *outs = outcome if prototype.outs else (outcome,)
     assert set(outs) <= {None}
-    assert code == BmStatus.PARAM if prototype.result == "bm_status_t" else code in (None, False, 0, -1)
+    assert (
+        code == BmStatus.PARAM if prototype.result == "bm_status_t" else code in (None, False, 0, -1, BmMemType.INVALID)
+    )
     return log.text
 
 
