@@ -69,6 +69,7 @@ SIMPLIFY = Phase(
     "simplify",
     PassRow("canonicalize", "the form that all that follows starts from"),
     PassRow("narrow-borders", "casts at the ends of the net are simplified, and legalize sees the final types"),
+    PassRow("narrow-integers", "the ends of the net are narrow: what lies between may be so, too"),
 )
 
 

@@ -35,7 +35,14 @@ PRECISIONS = {
 }
 """(precision, sign) of the types that the cube and windows know."""
 _FLOAT = {Unit.ADD: Ar.ADD, Unit.SUB: Ar.SUB, Unit.MUL: Ar.MUL, Unit.MAX: Ar.MAX, Unit.MIN: Ar.MIN}
-_BITS = {Unit.AND: Ar.AND, Unit.OR: Ar.OR, Unit.XOR: Ar.XOR, Unit.WORD_SUB: Ar.SUB}
+_BITS = {
+    Unit.AND: Ar.AND,
+    Unit.OR: Ar.OR,
+    Unit.XOR: Ar.XOR,
+    Unit.WORD_ADD: Ar.ADD,
+    Unit.WORD_SUB: Ar.SUB,
+    Unit.WORD_MUL: Ar.MUL,
+}
 _SHIFTS = {Unit.SHIFT: Ar.SHIFT_LOGICAL, Unit.SHIFT_SIGNED: Ar.SHIFT_ARITHMETIC}
 HALF_TYPES = {Precision.FP16: FP16, Precision.BF16: BF16}
 _INDEX_BYTES = 4096

@@ -25,8 +25,10 @@ class Unit(Enum):
     """To the left by b, of negative b to the right with zeros."""
     SHIFT_SIGNED = auto()
     """To the left by b, of negative b to the right with copies of the sign."""
+    WORD_ADD = auto()
+    """a + b of the words as integers, on chips with `LaneFacts.word_sums`; so are the two below."""
     WORD_SUB = auto()
-    """a - b of the words as integers, on chips with `LaneFacts.word_sums`."""
+    WORD_MUL = auto()
     COPY = auto()
     GREATER = auto()
     """Of floats, whether a > b."""
@@ -78,7 +80,9 @@ _STRIDED = frozenset(
         Unit.XOR,
         Unit.SHIFT,
         Unit.SHIFT_SIGNED,
+        Unit.WORD_ADD,
         Unit.WORD_SUB,
+        Unit.WORD_MUL,
         Unit.COPY,
         Unit.GREATER,
         Unit.SAME_BITS,
@@ -87,6 +91,7 @@ _STRIDED = frozenset(
 _PAIRS = frozenset(
     {
         *(Unit.ADD, Unit.SUB, Unit.MUL, Unit.MAX, Unit.MIN, Unit.MAC),
-        *(Unit.AND, Unit.OR, Unit.XOR, Unit.SHIFT, Unit.SHIFT_SIGNED, Unit.WORD_SUB),
+        *(Unit.AND, Unit.OR, Unit.XOR, Unit.SHIFT, Unit.SHIFT_SIGNED),
+        *(Unit.WORD_ADD, Unit.WORD_SUB, Unit.WORD_MUL),
     }
 )

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 import bmcompiler
 from bmcompiler.ir import Module, TensorType, Value
@@ -119,3 +121,22 @@ def test_what_an_op_makes_is_picked_from_where_it_was_stored() -> None:
     assert {layer.where for layer in result.rows} <= {CHIP, "view"}
     wanted = np.maximum(given["x"] + given["x"], 0).reshape(8, 120)[:, given["at"]]
     np.testing.assert_array_equal(Session(result.model).run(given)["y"], wanted)
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+def test_caches_take_new_rows_at_places_of_run_time(mode: str) -> None:
+    """The places are i64 in the file, and i32 from the border on."""
+    info = helper.make_tensor_value_info
+    shape, new = [2, 3, 40, 8], [2, 3, 4, 8]
+    node = helper.make_node("TensorScatter", ["past", "new", "at"], ["present"], mode=mode)
+    floats = [info("past", TensorProto.FLOAT, shape), info("new", TensorProto.FLOAT, new)]
+    inputs = [*floats, info("at", TensorProto.INT64, [2])]
+    graph = helper.make_graph([node], "cache", inputs, [info("present", TensorProto.FLOAT, shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)])
+    rng = np.random.default_rng(0)
+    given = {name: rng.standard_normal(size).astype(np.float32) for name, size in (("past", shape), ("new", new))}
+    given["at"] = np.array([5, 36 if mode == "linear" else 38])
+    result = bmcompiler.compile(model, target=CHIP, quantize="f32")
+    assert {layer.where for layer in result.rows} <= {CHIP, "view"}
+    (wanted,) = ReferenceEvaluator(model).run(None, given)
+    np.testing.assert_array_equal(result.run(given)["present"], wanted)

@@ -172,6 +172,8 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"i8 {name}", partial(compiled, built(words), [(2, 70, 9, 5)], "f32", "i8")
     yield "table", partial(compiled, _looked_up, [(2, 70, 9, 5)], "f32", "i8")
     yield "table rows", partial(bmcompiler.compile_module, lookup(np.ones((9, 5), np.float32), (70,)), target="bm1684x")
+    yield "i32 rest", partial(compiled, lambda b, *x: b.mod(*x), [(2, 70, 9, 5)] * 2, "f32", "i32")
+    yield "i32 sum", partial(compiled, lambda b, *x: b.add(*x, wrap=True), [(2, 70, 9, 5)] * 2, "f32", "i32")
     for name, make in INDEXED.items():
         yield name, partial(bmcompiler.compile_module, make(), target="bm1684x")
 

@@ -112,7 +112,9 @@ _BITS: dict[Unit, Callable[[Int32s, Int32s], Int32s]] = {
     Unit.AND: np.bitwise_and,
     Unit.OR: np.bitwise_or,
     Unit.XOR: np.bitwise_xor,
+    Unit.WORD_ADD: np.add,
     Unit.WORD_SUB: np.subtract,
+    Unit.WORD_MUL: np.multiply,
 }
 
 

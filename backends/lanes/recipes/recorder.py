@@ -186,6 +186,14 @@ class Recorder:
         """a ^ b."""
         return self._bits(Unit.XOR, a, b)
 
+    def add_words(self, a: Number, b: Number) -> Register:
+        """a + b of integers, cut to 32 bits."""
+        return self._bits(Unit.WORD_ADD, a, b)
+
+    def mul_words(self, a: Number, b: Number) -> Register:
+        """a * b of integers, cut to 32 bits."""
+        return self._bits(Unit.WORD_MUL, a, b)
+
     def sub_words(self, a: Number, b: Number) -> Register:
         """a - b of integers, cut to 32 bits."""
         return self._bits(Unit.WORD_SUB, a, b)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from bmcompiler.errors import FileFormatError, ShapeError
@@ -71,17 +73,26 @@ def trilu(node: Node, b: Builder) -> Value:
 
 @onnx_op("TensorScatter", since=24)
 def tensor_scatter(node: Node, b: Builder) -> Value:
-    """Updates written into a cache from a place per batch on, along one axis; circular mode starts again at 0."""
+    """Updates written into a cache from a place per batch on, along one axis; circular mode starts again at 0.
+
+    The axes before that one count matrices, each with new rows at the places of its batch.
+    """
     x, update, rank = node.input(0), node.input(1), node.rank(0, least=2)
     axis = axis_of(node.int("axis", -2), rank)
     circular = choice("mode", node.string("mode", "linear"), ("linear", "circular")) == "circular"
-    if update.type.rank != rank:
-        raise ShapeError(f"update {list(update.shape)} does not fit cache {list(x.shape)}")
-    steps = np.arange(update.shape[axis]).reshape([-1 if i == axis else 1 for i in range(rank)])
-    places = b.weight(np.broadcast_to(steps, update.shape), "steps")
+    outer, width = x.shape[:axis], prod(x.shape[axis + 1 :])
+    size, count = x.shape[axis], update.shape[axis] if update.type.rank == rank else 0
+    if not axis or update.shape != (*outer, count, *x.shape[axis + 1 :]):
+        raise ShapeError(f"update {list(update.shape)} does not fit cache {list(x.shape)} along axis {axis}")
+    grid = (outer[0], prod(outer[1:]), count, 1)
+    places = b.weight(np.broadcast_to(np.arange(count)[:, None], grid), "steps")
+    length = b.weight(np.asarray(size), "size")
     if node.has(2):
-        first = b.reshape(node.input(2), shape=(x.shape[0], *(1,) * (rank - 1)))
-        places = b.add(cast_value(b, first, "i64"), places, wrap=True)
+        first = b.reshape(cast_value(b, node.input(2), "i64"), shape=(outer[0], 1, 1, 1))
+        places = b.add(b.mod(first, length) if circular else first, places, wrap=True)
     if circular:
-        places = b.mod(places, b.weight(np.asarray(x.shape[axis]), "size"))
-    return b.scatter_elements(x, places, update, axis=axis)
+        places = b.mod(places, length)
+    matrices = b.weight(np.broadcast_to(np.arange(prod(outer)).reshape(*grid[:2], 1, 1), grid), "matrices")
+    rows = b.reshape(update, shape=(*grid[:3], width))
+    cache = b.reshape(x, shape=(prod(outer), size, width))
+    return b.reshape(b.scatter_nd(cache, b.concat(matrices, places, axis=3), rows), shape=x.shape)

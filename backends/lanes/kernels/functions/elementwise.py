@@ -16,7 +16,7 @@ from bmcompiler.backends.lanes.kernels.functions.broadcast import (
     is_dense,
     merged_axes,
 )
-from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, powers
+from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, integers, powers
 from bmcompiler.backends.lanes.recipes.halves import HALVES, ITEMS, UNITS
 from bmcompiler.backends.lanes.recipes.words import NARROW, as_float, from_words, saturated, to_words
 from bmcompiler.codegen.build import dense_strides, extents
@@ -212,10 +212,11 @@ class BinaryKernel(ElementwiseKernel[Binary]):
 
     ops: tuple[type[Binary], ...] = (Add, Sub, Mul, Div, Max, Min, Pow)
 
-    @rule("Operands and result must be of one type, {kernel.floats}, of div also i8, u8, i16 or u16")
+    @rule("Operands and result must be of one type, {kernel.floats}, of div also i8, u8, i16, u16 or i32")
     def known_types(self, op: Binary) -> bool:
         values = (*op.operands, op.result)
-        return self.one_float(*values) or (isinstance(op, Div) and all(v.dtype in ("f32", *NARROW) for v in values))
+        divided = isinstance(op, Div) and all(v.dtype in ("f32", "i32", *NARROW) for v in values)
+        return divided or self.one_float(*values)
 
     def recipe(self, op: Binary) -> tuple[Any, ...]:
         if isinstance(op, Add):
@@ -236,21 +237,25 @@ def _divide(m: Recorder, a: Register, b: Register, dtype: str) -> Register:
     """Quotients of integers are cut towards zero, and 0 for b = 0."""
     if dtype in ITEMS:
         return powers.quotient(m, a, b)
+    if dtype == "i32":
+        return integers.quotient(m, a, b)
     divisor = as_float(m, b, dtype)
     value = powers.quotient(m, as_float(m, a, dtype), divisor)
     return m.to_int(saturated(m, m.choose(m.abs(divisor), 0.0, value, 0.0), dtype))
 
 
 class ModKernel(ElementwiseKernel[Mod]):
-    """mod of floats and small integers."""
+    """mod of floats and integers."""
 
     ops = (Mod,)
 
-    @rule("Operands must be f32, i8, u8, i16 or u16")
+    @rule("Operands must be f32, i8, u8, i16, u16 or i32")
     def known_types(self, op: Mod) -> bool:
-        return op.a.dtype in ("f32", *NARROW)
+        return op.a.dtype in ("f32", "i32", *NARROW)
 
     def recipe(self, op: Mod) -> tuple[Any, ...]:
+        if op.a.dtype == "i32":
+            return integers.rest, op.fmod
         return _mod, op.a.dtype, op.fmod
 
 

@@ -1,14 +1,15 @@
-"""Integer arithmetic with one element per word, in fp32, which is exact for integers up to 2**24."""
+"""Integer arithmetic with one element per word: in fp32, which is exact up to 2**24, or modulo 2**32 in words."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseKernel
-from bmcompiler.backends.lanes.recipes import Recorder, Register
+from bmcompiler.backends.lanes.recipes import Recorder, Register, integers
 from bmcompiler.backends.lanes.recipes.words import as_float, as_int
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.numeric.arrays import Array
@@ -23,6 +24,11 @@ Span = tuple[int, int]
 _EXACT = 1 << 24
 _SUMS = (Add, AddShift, AddsShift, RoundRshift, Sub, SubShift, MacShift, MulsShift)
 _PRODUCTS = (Mul, MulShift)
+_MODULAR: dict[type[TensorOp], Callable[..., Register]] = {
+    Add: integers.plus,
+    Sub: integers.minus,
+    Mul: integers.times,
+}
 
 
 class IntWordsKernel(ElementwiseKernel[TensorOp]):
@@ -34,9 +40,9 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
     def known_types(self, op: TensorOp) -> bool:
         return all(v.dtype in ARITHMETIC for v in (*op.operands, op.result))
 
-    @rule("Sums and products must be exact in fp32: at most 2**24 before the shift, whatever the values")
+    @rule("Sums and products must be exact in fp32, at most 2**24 before the shift, or of i32 that may wrap")
     def exact(self, op: TensorOp) -> bool:
-        if isinstance(op, Relu):
+        if isinstance(op, Relu) or _of_words(op):
             return True
         return isinstance(op, self.ops) and _largest_sum(op) - _half(op) <= _EXACT
 
@@ -48,9 +54,17 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
         dtypes = tuple(v.dtype for v in op.operands)
         if isinstance(op, Relu):
             return _relu, dtypes[0]
+        if _of_words(op):
+            return (_MODULAR[type(op)],)
         bounds = None if op.attributes.get("wrap") else _bounds(op)
         weights = None if isinstance(op, _PRODUCTS) else _weights(op)
         return _combine, dtypes, weights, op.attributes.get("value", 0), _shift(op), _largest_sum(op), bounds
+
+
+def _of_words(op: TensorOp) -> bool:
+    """Whether it is arithmetic of i32 modulo 2**32."""
+    plain = bool(op.attributes.get("wrap")) and not op.attributes.get("activation")
+    return plain and op.results[0].dtype == "i32" and type(op) in _MODULAR
 
 
 def _weights(op: TensorOp) -> tuple[int, ...]:

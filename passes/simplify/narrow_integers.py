@@ -1,0 +1,208 @@
+"""Integers of 64 bits inside a net in 32 bits, wherever that changes no result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
+from bmcompiler.ir import Function, Module, TensorType, Value, erase_dead, type_of_array
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
+from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Extreme, Mod, Mul, Sub
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.elements.logic import Compare, Where
+from bmcompiler.ops.layers.reduce import Arg, Reduce
+from bmcompiler.ops.places.index import OneHot
+from bmcompiler.ops.places.order import Cumulate
+from bmcompiler.passes.rewriting import make, rebuild
+from bmcompiler.passmanager import Pass, PassContext, PassResult
+
+_WIDE, _NARROW = "i64", "i32"
+Span = tuple[int, int]
+
+
+class _Need(IntEnum):
+    """What must be right of a number."""
+
+    INDEX = 0
+    """All of it where it may be an index of an axis; that it is none otherwise."""
+    LOW = 1
+    """Its low 32 bits."""
+    ALL = 2
+
+
+@dataclass(frozen=True)
+class NarrowIntegers(Pass):
+    """Compute in i32 what is computed in i64 and needs no more.
+
+    1. Indices: an op that picks by them takes i32 ones. Sums, differences and products on their way to it are modulo
+       2**32, as an index that does not fit 32 bits is none.
+    2. Casts from i64, comparisons of i64 and what one_hot tells apart: where types, constants and ops on the way say
+       that all numbers fit 32 bits.
+    """
+
+    name = "narrow-integers"
+    requires = (SOURCE_TYPES, NO_THRESHOLDS, NO_LAYOUT)
+    loses_bits = False
+
+    def run(self, module: Module, ctx: PassContext) -> PassResult:
+        return PassResult(any([_Narrowing(module, function).run() for function in module.functions]))
+
+
+@dataclass
+class _Narrowing:
+    module: Module
+    function: Function
+    spans: dict[Value, Span] = field(default_factory=dict)
+    made: dict[Value, Value] = field(default_factory=dict)
+
+    def run(self) -> bool:
+        changed = False
+        for op in list(self.function.ops):
+            if isinstance(op, TensorOp) and op.parent is not None:
+                changed |= self.ends(op)
+        if changed:
+            erase_dead(self.function)
+        return changed
+
+    def ends(self, op: TensorOp) -> bool:
+        """Take i32 operands, where this op has another type of result."""
+        places, need = list(op.index_operands), _Need.INDEX
+        if isinstance(op, OneHot):
+            places, need = [0], _Need.ALL
+        elif isinstance(op, (Cast, Compare)) and op.results[0].dtype != _WIDE:
+            low = isinstance(op, Cast) and op.truncate and op.dtype == _NARROW
+            places, need = list(range(len(op.operands))), _Need.LOW if low else _Need.ALL
+        places = [place for place in places if op.operands[place].dtype == _WIDE]
+        if not places or not all(self.fits(op.operands[place], need) for place in places):
+            return False
+        for place in places:
+            op.set_operand(place, self.narrow(op.operands[place]))
+        return True
+
+    # -- what fits -----------------------------------------------------------------------------------------------------
+    def fits(self, value: Value, need: _Need) -> bool:
+        """Whether `narrow` makes what is needed of a value."""
+        op, dtype = value.op, value.dtype
+        if dtype == _NARROW:
+            return True
+        if dtype != _WIDE or not isinstance(op, TensorOp):
+            return False
+        known = _inside(self.span(value))
+        if isinstance(op, Weight):
+            return known
+        if isinstance(op, Cast):
+            return op.x.dtype in _SMALL or (op.x.dtype == "f32" and op.truncate and need is _Need.INDEX)
+        if need is _Need.ALL and not known:
+            return False
+        inner = self.needed(op, need)
+        return inner is not None and all(self.fits(x, inner) for x in self.data(op))
+
+    def needed(self, op: TensorOp, need: _Need) -> _Need | None:
+        """What of its operands, where it may be computed in i32."""
+        if isinstance(op, Arithmetic) or (isinstance(op, (Reduce, Cumulate)) and op.method == "sum"):
+            return _Need.LOW
+        if isinstance(op, Where) or op.moves_only or (op.selects and op.index_operands):
+            return _Need.LOW if need is _Need.ALL else need
+        if isinstance(op, (Extreme, Mod)) or (isinstance(op, Reduce) and op.method in ("max", "min")):
+            return _Need.ALL
+        return None
+
+    @staticmethod
+    def data(op: TensorOp) -> list[Value]:
+        """The operands of an op whose type is that of its result."""
+        first = 1 if isinstance(op, Where) else 0
+        return [x for i, x in enumerate(op.operands) if i >= first and i not in op.index_operands]
+
+    # -- how large it is -----------------------------------------------------------------------------------------------
+    def span(self, value: Value) -> Span:
+        """Between which numbers all elements lie."""
+        if value not in self.spans:
+            limits = _limits(value.dtype)
+            found = self._span(value) or limits
+            self.spans[value] = found if limits[0] <= found[0] and found[1] <= limits[1] else limits
+        return self.spans[value]
+
+    def _span(self, value: Value) -> Span | None:
+        op = value.op
+        if isinstance(op, Weight):
+            array = self.module.weights[op.key]
+            return (int(array.min()), int(array.max())) if array.size else (0, 0)
+        if isinstance(op, Arg):
+            return 0, op.x.shape[op.axis] - 1
+        if not isinstance(op, TensorOp) or not all(x.type.is_integer or x.dtype == "bool" for x in op.operands):
+            return None
+        if isinstance(op, Cast):
+            return self.span(op.x)
+        spans = [self.span(x) for x in self.data(op)]
+        (low, high), (first, last) = spans[0], spans[-1]
+        if isinstance(op, Add):
+            return low + first, high + last
+        if isinstance(op, Sub):
+            return low - last, high - first
+        if isinstance(op, Mul):
+            ends = [a * b for a in (low, high) for b in (first, last)]
+            return min(ends), max(ends)
+        if isinstance(op, Mod) and first > 0:
+            return min(0, 1 - last) if op.fmod else 0, last - 1
+        if isinstance(op, (Reduce, Cumulate)):
+            count = op.x.shape[op.axis] if isinstance(op, Cumulate) else prod(op.x.shape[axis] for axis in op.axes)
+            return _several(op.method, (low, high), count)
+        if isinstance(op, Where) or op.selects:
+            return min(each[0] for each in spans), max(each[1] for each in spans)
+        return None
+
+    # -- in 32 bits ----------------------------------------------------------------------------------------------------
+    def narrow(self, value: Value) -> Value:
+        """The value as i32; `fits` said that this can be."""
+        if value.dtype == _NARROW:
+            return value
+        if value not in self.made:
+            op = cast("TensorOp", value.op)
+            for old, new in zip(op.results, self._narrowed(op)):
+                self.made[old] = new
+        return self.made[value]
+
+    def _narrowed(self, op: TensorOp) -> list[Value]:
+        if isinstance(op, Weight):
+            key = self.module.weights.add(f"{op.key}.{_NARROW}", self.module.weights[op.key].astype(np.int32))
+            new = make("weight", (), {"key": key}, [type_of_array(self.module.weights[key])], op.location)
+        elif isinstance(op, Cast):
+            if op.x.dtype == _NARROW:
+                return [op.x]
+            new = make("cast", [op.x], {"dtype": _NARROW, "truncate": op.truncate}, None, op.location)
+        else:
+            data = set(self.data(op))
+            new = rebuild(op, [self.narrow(x) if x in data else x for x in op.operands])
+            for result in new.results:
+                result.type = TensorType(result.shape, _NARROW)
+        self.function.body.insert_before(op, new)
+        return list(new.results)
+
+
+def _several(method: str, span: Span, count: int) -> Span | None:
+    """Of at most so many numbers of a span."""
+    if method != "sum":
+        return span if method in ("max", "min") else None
+    return min(0, span[0] * count), max(0, span[1] * count)
+
+
+def _limits(dtype: str) -> Span:
+    if dtype == "bool":
+        return 0, 1
+    limits = np.iinfo(np.dtype(TensorType((), dtype).numpy))
+    return int(limits.min), int(limits.max)
+
+
+def _inside(span: Span) -> bool:
+    low, high = _limits(_NARROW)
+    return low <= span[0] and span[1] <= high
+
+
+_SMALL = ("i32", "i16", "u16", "i8", "u8", "bool")
+"""Types whose numbers i32 has."""
