@@ -332,6 +332,8 @@ def pipeline_for(target: Target, options: ModuleOptions) -> Pipeline:
             )
     aims = {"max_error": options.max_error, "max_cycles": options.max_cycles}
     changes["quantize"] |= {name: value for name, value in aims.items() if value is not None}
+    if options.max_error is not None:
+        changes["watch-ranges"] = {"max_error": options.max_error}
     return Pipeline(tuple(replace(each, **changes.get(each.name, {})) for each in pipeline))
 
 

@@ -18,6 +18,9 @@ PIPELINE = PipelineTable(
         PassRow("fuse-activation", "what an activation reads is no tensor with a threshold or a type of its own then"),
         PassRow("watch-ranges", "samples show in float what half-precision leaves so", precisions=("f16",)),
         PassRow(
+            "watch-ranges{dtype=bf16}", "samples show in float what half-precision leaves so", precisions=("bf16",)
+        ),
+        PassRow(
             "half-precision{dtype=f16}", "layers are whole, and nothing is laid out for a type", precisions=("f16",)
         ),
         PassRow(

@@ -11,6 +11,7 @@ PIPELINE = PipelineTable(
     Phase(
         "precision",
         PassRow("fuse-activation", "a layer and the activation that its run ends in are one op from here on"),
+        PassRow("watch-ranges{keeps=false}", "names what the chip's floats do not hold, as they are in float"),
         PassRow(
             "palettize", "scales and biases are in the weights, which have their last values", precisions=("int8",)
         ),

@@ -33,6 +33,8 @@ _BYTES = 1 << 28
 """Of the float outputs of all samples together, at most: they are kept until it is known what they decide."""
 _WORST = 5
 _FEW_CODES = 0.02
+_VARIES = 2.0**-8
+"""Part of a channel's largest magnitude that is no more than 8 bits, or a float of 16, tell apart."""
 _LARGE_ERROR, _RUINED = 0.05, 0.5
 """Relative error of an output that is told: of one that decides nothing, and of any."""
 
@@ -158,7 +160,7 @@ def _summed(pair: Pair, numbers: Numbers, samples: int, start: float, *, unseen:
         LayerError(row.layer.name, row.layer.kind, row.sqnr, row.used_codes, likely_cause(pair, row)) for row in worst
     )
     kept = tuple(Kept(name, count.kept, count.of, numbers.judge.said(name)) for name, count in numbers.kept.items())
-    warnings = tuple(_warnings(numbers, outputs, kept))
+    warnings = tuple(_warnings(numbers, outputs, kept, pair.target))
     return Accuracy(samples, outputs, layers, warnings, time.perf_counter() - start, kept, unseen)
 
 
@@ -169,7 +171,7 @@ def _added(pair: Pair, numbers: Numbers, row: LayerNumbers) -> float:
     return row.error**2 - max(before, default=0.0) ** 2
 
 
-def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Kept, ...]) -> list[str]:
+def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Kept, ...], target: Target) -> list[str]:
     """What a user must know.
 
     1. An output channel that is constant on the chip and not in float.
@@ -178,6 +180,13 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
     4. An output that is no number where float has one: its error is none either; or where float has none.
     """
     found = []
+    ranks = "bmnet-accuracy ranks the layers that cause it"
+    if any(row.used_codes is not None for row in numbers.layers.values()):
+        nearer, wider = f"{spelled('max_error', 1)}; {ranks}", "a precision of wider range for that layer"
+    elif "f32" in target.precisions:
+        nearer, wider = f"{spelled('quantize', 'f32')}; {ranks}", spelled("quantize", "f32")
+    else:
+        nearer, wider = ranks, "scale the weights before that layer down"
     for name, each in numbers.outputs.items():
         dead = _constant_channels(each, numbers.judge.least.get(name))
         if dead:
@@ -195,17 +204,14 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
             )
     for decided in kept:
         if decided.of and decided.kept < DECISIONS * decided.of:
-            found.append(
-                f"output '{decided.name}' keeps {decided}. "
-                f"Remedy: {spelled('max_error', 1)}; bmnet-accuracy ranks the layers that cause it"
-            )
+            found.append(f"output '{decided.name}' keeps {decided}. Remedy: {nearer}")
     deciding = {each.name for each in kept if each.of}
     for output in outputs:
         if not np.isfinite(output.error):
             layer = _first(numbers, lambda row: not np.isfinite(row.noise))
             found.append(
                 f"output '{output.name}' holds NaN or infinity (first in layer '{layer}'), and numbers in float. "
-                "Remedy: a precision of wider range for that layer"
+                f"Remedy: {wider}"
             )
         elif numbers.outputs[output.name].undefined:
             layer = _first(numbers, lambda row: row.undefined)
@@ -214,10 +220,7 @@ def _warnings(numbers: Numbers, outputs: tuple[OutputError, ...], kept: tuple[Ke
                 "Remedy: check that the data are prepared as the network expects (scaling, mean)"
             )
         elif output.error > (_RUINED if output.name in deciding else _LARGE_ERROR):
-            found.append(
-                f"output '{output.name}' is {output.error:.1%} from float. "
-                "Remedy: bmnet-accuracy ranks the layers that cause it"
-            )
+            found.append(f"output '{output.name}' is {output.error:.1%} from float. Remedy: {ranks}")
     return found
 
 
@@ -231,6 +234,7 @@ def _constant_channels(numbers: OutputNumbers, least: float | None) -> list[int]
     """least: what scores end at, if they do: one that stays there is a sure no."""
     if numbers.low is None or numbers.high is None or numbers.real_low is None or numbers.real_high is None:
         return []
-    same, varied = numbers.low == numbers.high, numbers.real_high > numbers.real_low
+    size = np.maximum(np.abs(numbers.real_high), np.abs(numbers.real_low))
+    same, varied = numbers.low == numbers.high, numbers.real_high - numbers.real_low > _VARIES * size
     sure = numbers.high == least
     return np.flatnonzero(same & varied & ~sure & (numbers.values > 1)).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,19 +10,20 @@ import numpy as np
 from bmcompiler.conditions import A_CHIP, NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value, erase_dead
-from bmcompiler.ir.keys import LARGE, WIDE, is_weight
+from bmcompiler.ir.keys import HALF, LARGE, WIDE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Convolution
 from bmcompiler.ops.places.index import Gather
+from bmcompiler.passes.precision.held import UNUSUAL_LOSS
 from bmcompiler.passes.rewriting import Patterns, make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
 HALVES = ("f16", "bf16")
-UNUSUAL_LOSS = 1.5 * 2.0**-11
-"""Three times what rounding takes of the length of a tensor none of whose numbers is too small for f16."""
 _WEIGHT, _BIAS = 1, 2
+_WORTH = 0.75
+"""Part of the cycles in f32 that a sum of products takes in a type that holds its numbers less exactly, at most."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class HalfPrecision(Pass):
     1. sums of products               : operands and result in `dtype`, a bias of dense conv and deconv in f32
     2. what else the target computes in `dtype`, where an operand is of `dtype` already : the same
     3. gather of a table of numbers that `dtype` holds : the same, half the bytes
-    4. all else                       : f32, with casts where types meet
+    4. what is noted to be held by the other 16-bit type alone : rules 1 and 2 with that, where it takes fewer cycles
+    5. all else                       : f32, with casts where types meet
 
     Inputs and outputs of the net keep their types; with `inputs` and `outputs` those of f32 become `dtype`. A target
     takes in `dtype` what loses little by it: moves, sums and products of elements, choices; but no sums with constants
@@ -51,21 +54,22 @@ class HalfPrecision(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if self.dtype not in HALVES:
             raise UsageError(f"half-precision: '{self.dtype}' is no 16-bit float type", remedy="choose f16 or bf16")
-        halved = kept = 0
+        counts: Counter[str] = Counter()
         for function in module.functions:
             work = _Halves(module, ctx.target, self.dtype, function)
             if self.inputs:
                 work.narrow_inputs()
             work.rewrite(self.dtype if self.outputs else "f32")
-            halved, kept = halved + work.halved, kept + work.kept
-        if not halved:
+            counts += work.counts
+        halves = [f"{counts[dtype]} ops are computed in {dtype}" for dtype in (self.dtype, *HALVES) if counts[dtype]]
+        if not halves:
             return PassResult(False)
-        ctx.notes.append(f"{halved} ops are computed in {self.dtype}, {kept} in f32")
+        ctx.notes.append(", ".join([*dict.fromkeys(halves), f"{counts['f32']} in f32"]))
         return PassResult(True)
 
 
 class _Halves(Patterns):
-    """One function; `halved` and `kept` count ops on floats by what became of them."""
+    """One function; `counts` has how many ops on floats became of which type."""
 
     def __init__(self, module: Module, target: Target, dtype: str, function: Function) -> None:
         super().__init__(module)
@@ -73,7 +77,8 @@ class _Halves(Patterns):
         self._known: dict[tuple[Value, str], Value] = {}
         self._borders: set[Operation] = set()
         self._rewriter = Rewriter()
-        self.halved = self.kept = 0
+        self._types = {"f32", dtype}
+        self.counts: Counter[str] = Counter()
 
     def narrow_inputs(self) -> None:
         """Inputs of f32 come in the type, and as f32 to who reads them so far."""
@@ -97,20 +102,28 @@ class _Halves(Patterns):
                 continue
             if not isinstance(op, TensorOp) or is_weight(op.results[0]) or not op.results[0].type.is_float:
                 self._in_f32(op)
-            elif self._fits(op) and self._halve(op):
-                self.halved += 1
-            else:
+                continue
+            half = self._half_of(op)
+            if half is None or not self._halve(op, half):
                 self._in_f32(op)
-                self.kept += 1
+                half = "f32"
+            self.counts[half] += 1
         for index, (value, dtype) in enumerate(zip(self._function.returned, wanted)):
             end.set_operand(index, self._as(value, dtype, end))
         erase_dead(self._function)  # weights that are read in f16 now
 
+    def _half_of(self, op: TensorOp) -> str | None:
+        """The type of rules 1 to 4, as far as the target does not decide."""
+        types = {value.dtype for value in (*op.operands, *op.results) if value.type.is_float}
+        if WIDE in op.attributes or not types <= self._types:
+            return None
+        half = op.attributes.get(HALF)
+        if half is None:
+            return self._dtype if self._fits(op) else None
+        return half if op.affine or half in types else None
+
     def _fits(self, op: TensorOp) -> bool:
-        """Rules 1 to 3, as far as the target does not decide."""
-        values = [v for v in (*op.operands, *op.results) if v.type.is_float]
-        if WIDE in op.attributes or not {value.dtype for value in values} <= {"f32", self._dtype}:
-            return False
+        """Rules 1 to 3 for what has no note."""
         makers = (op, *(value.op for value in op.operands if value.op is not None))
         if self._dtype == "f16" and any(LARGE in maker.attributes for maker in makers):
             return False
@@ -133,27 +146,34 @@ class _Halves(Patterns):
         with np.errstate(over="ignore"):
             return any(array.any() and not array.astype(np.float16).any() for array in arrays)
 
-    def _halve(self, op: TensorOp) -> bool:
+    def _halve(self, op: TensorOp, dtype: str) -> bool:
         """Put the op in the type before this one, if the target takes it so."""
-        operands = [self._operand(op, index) for index in range(len(op.operands))]
+        operands = [self._operand(op, index, dtype) for index in range(len(op.operands))]
         fresh = op.clone(operands)
         for result in fresh.results:
-            result.type = TensorType(result.shape, self._dtype)
+            result.type = TensorType(result.shape, dtype)
         self._rewriter.insert_before(op, fresh, op)
-        if unsupported_reason(self._target, fresh) is not None or not self._held(op, operands):
+        taken = unsupported_reason(self._target, fresh) is None and self._held(op, operands, dtype)
+        if not taken or (dtype != self._dtype and not self._quicker(fresh, op)):
             fresh.erase()
             return False
+        self._types.add(dtype)
         self._rewriter.replace(op, fresh.results)
         return True
 
-    def _operand(self, op: TensorOp, index: int) -> Value:
+    def _quicker(self, fresh: TensorOp, op: TensorOp) -> bool:
+        """Whether a sum of products is so much quicker in another type than in f32 that it pays for casts and bits."""
+        taken, before = self._target.cycles(fresh), self._target.cycles(op)
+        return not op.affine or taken is None or before is None or taken < _WORTH * before
+
+    def _operand(self, op: TensorOp, index: int, dtype: str) -> Value:
         value = op.operands[index]
         sums = isinstance(op, Convolution) and index == _BIAS and not _depthwise(op)
-        return self._as(value, "f32" if sums else self._dtype, op) if value.type.is_float else value
+        return self._as(value, "f32" if sums else dtype, op) if value.type.is_float else value
 
     def _in_f32(self, op: Operation) -> None:
         for index, value in enumerate(op.operands):
-            if value.dtype == self._dtype:
+            if value.dtype != "f32" and value.dtype in self._types:
                 op.set_operand(index, self._as(value, "f32", op))
 
     def _as(self, value: Value, dtype: str, anchor: Operation) -> Value:
@@ -161,8 +181,10 @@ class _Halves(Patterns):
         if value.dtype == dtype:
             return value
         key = value, dtype
+        array = self.constant(value)
+        if array is None and "f32" not in (value.dtype, dtype):  # chips cast to and from f32 alone
+            return self._as(self._as(value, "f32", anchor), dtype, anchor)
         if key not in self._known:
-            array = self.constant(value)
             if array is None:
                 cast = make("cast", [value], {"dtype": dtype}, location=self._function.origin(value))
                 self._rewriter.insert_before(self._place(value, anchor), cast)
@@ -182,16 +204,16 @@ class _Halves(Patterns):
         ops = self._function.ops
         return ops[ops.index(value.op) + 1]
 
-    def _held(self, op: TensorOp, operands: list[Value]) -> bool:
+    def _held(self, op: TensorOp, operands: list[Value], dtype: str) -> bool:
         """Whether no constant grew beyond the type, and no weight is so small that f16 loses it."""
         for index, value in enumerate(operands):
-            array = self.constant(value) if value.dtype == self._dtype else None
+            array = self.constant(value) if value.dtype == dtype else None
             if array is None:
                 continue
             if not np.isfinite(array.astype(np.float32)).all():
                 return False
             exact = self.constant(op.operands[index]) if op.affine and index == _WEIGHT else None
-            if self._dtype == "f16" and exact is not None and rounding_loss(exact) > UNUSUAL_LOSS:
+            if dtype == "f16" and exact is not None and rounding_loss(exact) > UNUSUAL_LOSS["f16"]:
                 return False
         return True
 

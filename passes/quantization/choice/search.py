@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.choice.aim import MARGIN, MENDED, RUIN, Aim
 from bmcompiler.passes.quantization.choice.measured import Goal, Measured
-from bmcompiler.passes.quantization.choice.solve import FLOAT, Problem, eased, solve
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, eased, solve
 from bmcompiler.passes.quantization.choice.trials import Chosen, Trials
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH, Ways
 
@@ -142,23 +142,30 @@ class Search:
                 break
             limit = min(limit, self.problem.cycles(found.chosen)) * min(most / taken, 0.99)
         taken, best = min(tried, key=lambda each: (self._ruined(each[1]), each[0]))
-        if taken >= whole and all(any(o.name == FLOAT for o in each) for each in self.problem.options.values()):
-            integers = self._all_integers(share)
-            if integers is not None:
-                return integers
-            plain = {u: next(o for o in each if o.name == FLOAT) for u, each in self.problem.options.items()}
-            return Found(plain, self.trials.measure(plain))
+        missed = self.aim.cycles is None and self._misses(best)
+        if missed or (taken >= whole and all(map(_float_of, self.problem.options.values()))):
+            return self._all_integers(share) or self._all_float(best)
         return best
 
+    def _misses(self, found: Found) -> bool:
+        """Whether an assignment is further from float than was asked for, with all trials used up."""
+        return self.aim.error is not None and found.measured.worst > self.aim.error * MARGIN
+
+    def _all_float(self, found: Found) -> Found:
+        """All in float, where every unit has that, or an assignment that was found."""
+        plain = {unit: _float_of(each) for unit, each in self.problem.options.items()}
+        chosen = {unit: option for unit, option in plain.items() if option is not None}
+        return Found(chosen, self.trials.measure(chosen)) if len(chosen) == len(plain) else found
+
     def _all_integers(self, most: float) -> Found | None:
-        """The integers alone, where they ruin nothing and their program takes at most so many cycles.
+        """The integers alone, where they ruin and miss nothing and their program takes at most so many cycles.
 
         Estimates may miss them: conversions that a mixture shares, or is spared, are seen in its program alone.
         """
         chosen = self.problem.integers()
         taken = self.trials.cycles(chosen)
         found = None if taken is None or taken > most else Found(chosen, self.trials.measure(chosen))
-        return None if found is None or self._ruined(found) else found
+        return None if found is None or self._ruined(found) or self._misses(found) else found
 
     def _affordable(self) -> Found:
         """What `aim` asks for, in a program that takes no longer than it allows; the cheapest where none does.
@@ -284,6 +291,10 @@ class Search:
         found = Found(chosen, self.trials.measure(chosen))
         self.tried.append(found)
         return found
+
+
+def _float_of(options: Sequence[Option]) -> Option | None:
+    return next((option for option in options if option.name == FLOAT), None)
 
 
 def _expected(chosen: Chosen, clusters: int) -> Doubles:

@@ -17,6 +17,8 @@ from bmcompiler.spelling import spelled
 
 _NAMED = 8
 """Layers on the host that are named, at most."""
+_NEAR = 2.0
+"""How many times the error that is asked for is still worth a word."""
 
 
 @dataclass
@@ -83,13 +85,27 @@ def _better(search: Search, found: Found) -> str:
     """What less would be wrong for more cycles, where what is wrong is more than is aimed at."""
     measured = found.measured
     if search.aim.is_cheapest or (measured.worst <= search.aim.wanted and measured.keeps):
-        return ""
+        return _nearest(search, found)
     other = search.next_better(found)
     if other is None:
         return ""
     more = search.problem.cycles(other.chosen) / max(search.problem.cycles(found.chosen), 1) - 1
     error = other.measured.worst
     return f"; {error:.2%} for {more:.0%} more cycles: {spelled('max_error', max(ceil(error * 1000), 1) / 10)}"
+
+
+def _nearest(search: Search, found: Found) -> str:
+    """What was tried that misses what is asked for by least and is quicker, where nothing in integers keeps it."""
+    if not search.aim.given or any(option.name != FLOAT for option in found.chosen.values()):
+        return ""
+    cycles, worst = search.problem.cycles(found.chosen), search.aim.wanted * _NEAR
+    missed = [each for each in search.tried if each.measured.worst <= worst]
+    missed = [each for each in missed if search.problem.cycles(each.chosen) < cycles]
+    if not missed:
+        return ""
+    nearest = min(missed, key=lambda each: (each.measured.worst, search.problem.cycles(each.chosen)))
+    error, less = nearest.measured.worst, 1 - search.problem.cycles(nearest.chosen) / cycles
+    return f"; {error:.2%} for {less:.0%} fewer cycles: {spelled('max_error', ceil(error * 1000) / 10)}"
 
 
 def _why_float(cheap: Option, first: Found, names: Sequence[str]) -> str:

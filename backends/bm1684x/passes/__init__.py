@@ -1,1 +1,0 @@
-"""Passes that serve this chip alone: which numbers its 16-bit floats do not hold."""
