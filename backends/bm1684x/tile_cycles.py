@@ -35,7 +35,7 @@ class LaneBus(Bus):
         return self._counted(buffer, False)
 
     def _counted(self, buffer: Buffer, loads: bool) -> float:
-        return self._moving(buffer.nbytes, *buffer.runs, loads) * self._bytes_per_cycle
+        return self._moving(buffer.waiting, *buffer.runs, loads) * self._bytes_per_cycle
 
 
 def _moving(table: CycleTable, nbytes: int, outer: int, lanes: int, loads: bool) -> int:

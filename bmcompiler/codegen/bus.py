@@ -21,10 +21,10 @@ class Bus:
 
     def load(self, buffer: Buffer) -> float:
         """Bytes of the time of loading."""
-        return max(buffer.nbytes, buffer.runs.outer * self.load_run, buffer.runs.lanes * self.load_lane_run)
+        return max(buffer.waiting, buffer.runs.outer * self.load_run, buffer.runs.lanes * self.load_lane_run)
 
     def store(self, buffer: Buffer) -> float:
         """Bytes of the time of storing, as of loads."""
         runs = buffer.runs
-        counted = max(buffer.nbytes, runs.outer * self.store_run, runs.lanes * self.store_lane_run)
+        counted = max(buffer.waiting, runs.outer * self.store_run, runs.lanes * self.store_lane_run)
         return counted * self.store_factor

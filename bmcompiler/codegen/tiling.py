@@ -84,6 +84,7 @@ class Buffer:
         runs: in which its bytes move.
         loads: commands that load it.
         late: cycles of the computation that come before what needs it.
+        ahead: of nbytes, what the computation stores itself, beside its steps.
         spare: bytes at its end that its load alone uses.
     """
 
@@ -96,7 +97,13 @@ class Buffer:
     runs: Runs = _ONE_RUN
     loads: int = 1
     late: int = 0
+    ahead: int = 0
     spare: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that cross the bus before or behind the computation."""
+        return self.nbytes - self.ahead
 
     def read(self, address: int) -> tuple[int, int]:
         """The bytes of a lane that are read of it, where it lies at `address`."""

@@ -83,7 +83,10 @@ def _near(trial: Trial, found: dict[str, np.ndarray]) -> None:
     batch = {key: trial.data[key] for key in trial.batch}
     try:
         real = dict(zip((out.name for out in wider.graph.output), run_onnx(wider, batch)))
-    except (Fail, InvalidArgument):  # the batch stands in its constants, which the importer makes larger: there is nothing to compare with
+    except (
+        Fail,
+        InvalidArgument,
+    ):  # the batch stands in its constants, which the importer makes larger: there is nothing to compare with
         return
     far = rounded.too_far(wider, batch, real, found, "f32", least=1e-3)
     if far is not None:

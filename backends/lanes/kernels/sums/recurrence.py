@@ -6,7 +6,7 @@ Sums and functions are computed in fp32; of 16-bit floats each h is rounded befo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from bmcompiler.backends.lanes.kernels.sums.cells import BLOCKS, PLACES, RECIPES
 from bmcompiler.backends.lanes.kernels.sums.step_products import MatrixProduct, Planes, Sizes, StepProduct
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Register, Steps
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.recurrence import Recurrence
@@ -29,6 +29,8 @@ _MOST = 4096
 """Steps of one tile: a program has the commands of each."""
 _DEEPEST = 2048
 """Values of a state that one command multiplies."""
+_SPAN = 8
+"""Steps whose inputs are loaded, and whose states are stored, at once, beside other steps."""
 
 
 class RecurrenceKernel(LocalKernel[Recurrence]):
@@ -118,18 +120,18 @@ class RecurrenceKernel(LocalKernel[Recurrence]):
     def work(self, op: Recurrence, box: Box) -> TileWork:
         size, item = self.sizes(op), item_bytes(op.gates)
         row = op.count * op.hidden
-        inputs = [self._loaded(op.gates, size.interleaved(op.count), (size.images * row, size.run * op.count, row, 1))]
+        counted = _Counted(self, op)
+        counted.ends()
+        self.steps(op, counted, counted.widen, None, None, lambda *_: counted.feed(None))
+        gates = (size.images * row, size.run * op.count, row, 1)
+        inputs = [self._sequence_loaded(op, size.interleaved(op.count), gates, counted.cycles)]
         state = (0, size.run, op.hidden, 1)
         inputs.append(self._loaded(op.state, size.part(), state))
         if op.extra is not None:
             inputs.append(self._loaded(op.extra, self.extra(op), state))
         inputs += [self._weights(op, number) for number in range(len(BLOCKS[op.cell]))]
-        sequence = (size.steps, *size.part()[1:])
-        outputs = [self._stored(op.results[0], sequence, (size.images * op.hidden, *state[1:]))]
+        outputs = [self._sequence_stored(op)]
         outputs += [self._stored(value, size.part(), state) for value in op.results[1:]]
-        counted = _Counted(self, op)
-        counted.ends()
-        self.steps(op, counted, counted.widen, None, None, lambda *_: counted.feed(None))
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             _Emitted(self, op, build, scratch).all(ins, outs, item)
@@ -166,6 +168,51 @@ class RecurrenceKernel(LocalKernel[Recurrence]):
 
         return Buffer(self.chip.aligned_bytes(shape, item), "", item * n * c * w, load, True)
 
+    def spans(self, op: Recurrence) -> list[range]:
+        """The steps that move at once, in the order in which they are computed."""
+        order = op.order()
+        parts = [order[first : first + _SPAN] for first in range(0, len(order), _SPAN)]
+        return [range(min(part), max(part) + 1) for part in parts]
+
+    def _sequence_loaded(self, op: Recurrence, shape: Shape, strides: Strides, cycles: int) -> Buffer:
+        """The inputs of all steps: the first begins when those of its span are there."""
+        item, spans = item_bytes(op.gates), self.spans(op)
+        step = item * self.chip.aligned_strides(shape, item=item)[0]
+
+        def load(build: LaneBuild, address: int) -> None:
+            source = build.source(op.gates)
+            for span in spans:
+                first, part = span.start, (len(span), *shape[1:])
+                build.load(source + item * first * strides[0], part, strides, item, address + first * step)
+
+        runs = Runs(shape[0] * shape[2], shape[0] * shape[1] * shape[2])
+        size, nbytes = self.chip.aligned_bytes(shape, item), op.gates.type.nbytes
+        whole = Buffer(size, "", nbytes, load, is_constant(op.gates), runs=runs, loads=len(spans))
+        tiler = self.machine.tiler
+        moving = tiler.bus.load(whole) / tiler.bytes_per_cycle
+        return replace(whole, late=int(min(moving, cycles) * (len(spans) - 1) / len(spans)))
+
+    def _sequence_stored(self, op: Recurrence) -> Buffer:
+        """The states of all steps; what is left when all is computed is the last span."""
+        size, item, last = self.sizes(op), item_bytes(op.gates), self.spans(op)[-1]
+        shape = (size.steps, *size.part()[1:])
+        nbytes = op.results[0].type.nbytes
+        left = nbytes * len(last) // size.steps
+
+        def store(build: LaneBuild, address: int) -> None:
+            self.store_span(build, op, last, address)
+
+        runs = Runs(len(last) * size.images, len(last) * size.images * size.lanes)
+        return Buffer(self.chip.aligned_bytes(shape, item), "nchw", nbytes, store, runs=runs, ahead=nbytes - left)
+
+    def store_span(self, build: LaneBuild, op: Recurrence, span: range, address: int) -> None:
+        """Store the states of some steps; address: of those of all."""
+        size, item = self.sizes(op), item_bytes(op.gates)
+        part, row = (len(span), *size.part()[1:]), size.images * op.hidden
+        target, step = build.neuron(op.results[0]), item * self.chip.aligned_strides(part, item=item)[0]
+        strides = (row, size.run, op.hidden, 1)
+        build.store(target + item * span.start * row, part, strides, item, address + span.start * step)
+
     def _loaded(self, value: Value, shape: Shape, strides: Strides) -> Buffer:
         item = item_bytes(value)
 
@@ -200,6 +247,7 @@ class _Computed(_Base):
 
     weights: list[Array]
     fed: Array = field(init=False)
+    places: dict[str, Array] = field(default_factory=dict)
 
     def lanes(self, x: Array) -> Array:
         """(N, H) or (H) as it lies in lanes."""
@@ -208,10 +256,12 @@ class _Computed(_Base):
     def product(self, block: int) -> Array:
         return self.blocks[block].sums(self.weights[block], self.fed)
 
-    def apply(self, recipe: Callable[..., Register], into: str, gates: int, *operands: Array) -> Array:
+    def apply(self, recipe: Callable[..., Register], into: str, gates: int, *operands: Array, first: int = 0) -> Array:
         shape = self.size.part(gates)
         given = [np.ascontiguousarray(np.broadcast_to(each, shape)) for each in operands]
-        return self.kernel.recorded(recipe).evaluate(*given)
+        found = self.kernel.recorded(recipe).evaluate(*given)
+        self.places[into] = np.concatenate([self.places[into][:first], found]) if first else found
+        return self.places[into]
 
     def part(self, value: Array, first: int, end: int) -> Array:
         return value[first:end]
@@ -229,7 +279,7 @@ class _Counted(_Base):
     def product(self, block: int) -> None:
         self.cycles += self.blocks[block].cycles()
 
-    def apply(self, recipe: Callable[..., Register], into: str, gates: int, *operands: None) -> None:
+    def apply(self, recipe: Callable[..., Register], into: str, gates: int, *operands: None, first: int = 0) -> None:
         self.cycles += self.kernel.recorded(recipe).cycles(self.size.part(gates))
 
     def part(self, value: None, first: int, end: int) -> None:
@@ -275,6 +325,7 @@ class _Emitted(_Base):
         gates, sequence = size.interleaved(op.count), (size.steps, *size.part()[1:])
         image, shown = (item * self.chip.aligned_strides(shape, item=item)[0] for shape in (gates, sequence))
         self.weights = ins[len(op.operands) - 1 :]
+        ends = {span[0] if op.backwards else span[-1]: span for span in self.kernel.spans(op)[:-1]}
         build.fill(self._typed(self.fed, self.blocks[0].fed[0]), 0)
         state = self._start(ins[1], "h1", size.part())
         extra = None if op.extra is None else self._start(ins[2], "c1", self.kernel.extra(op))
@@ -294,6 +345,8 @@ class _Emitted(_Base):
                 build.assign(self._typed(outs[1], size.part()), self._typed(place, size.part()))
             else:
                 self._feed(place)
+            if time in ends:
+                self.kernel.store_span(build, op, ends[time], outs[0])
 
         self.feed(state)
         _, cell = self.kernel.steps(op, self, inputs, state, extra, show)
@@ -332,11 +385,13 @@ class _Emitted(_Base):
         form.emit(self.build, self.made, self.weights[block], self.fed)
         return Planes(self.made, form.made[1], form.made[1][0])
 
-    def apply(self, recipe: Callable[..., Register], into: str, gates: int, *operands: Planes) -> Planes:
+    def apply(
+        self, recipe: Callable[..., Register], into: str, gates: int, *operands: Planes, first: int = 0
+    ) -> Planes:
         shape, target = self.size.part(gates), self.places[into]
-        planes = [Plane(each.address, each.strides) for each in operands]
-        self.kernel.recorded(recipe).emit(self.build, shape, planes, target, self.registers)
-        return Planes(target, None, self.chip.aligned_strides(shape)[0])
+        planes, gate = [Plane(each.address, each.strides) for each in operands], self.chip.aligned_strides(shape)[0]
+        self.kernel.recorded(recipe).emit(self.build, shape, planes, target + 4 * first * gate, self.registers)
+        return Planes(target, None, gate)
 
     def part(self, value: Planes, first: int, end: int) -> Planes:
         return value._replace(address=value.address + 4 * first * value.gate)
