@@ -15,7 +15,7 @@ import numpy as np
 
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.capi.api import Api, Prototype, declared
-from bmcompiler.capi.kinds import Fault, anything, buffer, integers, path, signed, unsigned
+from bmcompiler.capi.kinds import Fault, anything, buffer, integer, integers, path, signed, unsigned
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.bm1880_device import FIRST_ADDRESS
@@ -95,6 +95,8 @@ RUNTIME = Api(
         "const uint8_t *": buffer("const uint8_t *"),
         "const char *": path(),
         "shape_t": integers("shape_t", signed("int", 32)),
+        "cpu_function_t": integer("cpu_function_t", 1, (1 << 64) - 1),
+        "user_t": anything("user_t"),
         **{one: anything(c_type) for one, c_type in UNSEEN.items()},
     },
     _refuse,

@@ -86,6 +86,7 @@ bmerr_t bmnet_load_part_input(bmnet_t net, uint8_t *input, size_t size);
 bmerr_t bmnet_load_cmdbuf(bmnet_t net, const uint8_t *cmdbuf, int cmdbuf_size);
 float bmnet_get_input_threshold(bmnet_t net);
 float bmmet_get_input_threshold(bmnet_t net);
+bmerr_t bmnet_register_cpu_function(const char *name, cpu_function_t function, maybe user_t user);
 bmerr_t bmnet_inference_once(bmctx_t ctx, uint8_t *input, uint8_t *output, u32 batch_size, uint8_t *weight, size_t
     weight_size, uint8_t *cmdbuf, size_t cmdbuf_size, size_t neuron_size, size_t input_size, u64 output_offset, size_t
     output_size);

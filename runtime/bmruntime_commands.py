@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
 from bmcompiler.bmodel import loads
+from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime.bmdevice import (
     RUNTIME,
     BmContext,
@@ -28,6 +30,7 @@ from bmcompiler.runtime.bmnet import (
     readable,
     writable,
 )
+from bmcompiler.runtime.cpu_functions import CpuMemory, register_cpu_function
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
 
 __all__ = [
@@ -48,6 +51,7 @@ __all__ = [
     "bmnet_load_cmdbuf",
     "bmnet_load_part_input",
     "bmnet_register_bmodel_data",
+    "bmnet_register_cpu_function",
     "bmnet_set_input_shape2",
 ]  # fmt: skip
 
@@ -189,3 +193,26 @@ def bmnet_inference_once(
         net.store_output(output)
     finally:
         net.close()
+
+
+_HOST_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p, *3 * (ctypes.c_void_p, ctypes.c_uint64)))
+
+
+@coded
+def bmnet_register_cpu_function(name: str, function: int, user: int | None = None) -> None:
+    """Let a C function of the process run the CPU records of this name; models that are registered later call it.
+
+    function: the address of an `int f(void *user, uint8_t *neuron, uint64_t neuron_size, uint8_t *weight, uint64_t
+    weight_size, const uint8_t *param, uint64_t param_size)`, which gets the net's memory of activations and of weights
+    and the bytes of the record, and returns 0. An earlier function of the name is replaced; names have at most 15
+    letters of ASCII.
+    """
+    called = _HOST_FUNCTION(function)
+
+    def run(memory: CpuMemory, parameters: bytes) -> None:
+        places = (place for one in (memory.neuron, memory.weight) for place in (one.ctypes.data, one.size))
+        code = called(user, *places, parameters, len(parameters))
+        if code:
+            raise RuntimeUseError(f"the function of the program returned {code}")
+
+    register_cpu_function(name, run)

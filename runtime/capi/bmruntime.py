@@ -180,6 +180,7 @@ LIBRARY_READ: dict[str, Read] = {
     "shape_t": _input_shape,
     "const char *": text,
     **dict.fromkeys(UNSEEN, lambda bits: None),
+    **dict.fromkeys(("cpu_function_t", "user_t"), lambda bits: bits or None),
 }
 LIBRARY_WRITE: dict[str, Write] = dict.fromkeys(_HANDLES, HANDLES.write)
 
@@ -189,7 +190,7 @@ LIBRARY: CLibrary = CLibrary(
     "bmruntime",
     RUNTIME,
     declared(__file__, "runtime.h"),
-    UNSEEN,
+    UNSEEN | {"cpu_function_t": "bmnet_cpu_function_t", "user_t": "void *"},
     {"bmerr_t": "BM_ERR_FAILURE"},
     lambda name: getattr(bmruntime, name),
     headers=("bmruntime.h", *(f"libbmruntime/{one}.h" for one in _HEADERS), "bmtap2.h"),

@@ -8,6 +8,9 @@ typedef bmmem_t bmmem_host_t;
 typedef bmmem_t bmmem_system_t;
 typedef void bmkernel_handle_t;
 typedef bmk_chip_info_t bm_devinfo_t;
+/* A function of the program for the CPU records of a model: it works on the net's memory, and returns 0. */
+typedef int (*bmnet_cpu_function_t)(void *user, uint8_t *neuron, uint64_t neuron_size, uint8_t *weight,
+    uint64_t weight_size, const uint8_t *param, uint64_t param_size);
 #define BM_DEVICE_MAX_NUM 8
 #define BM_SHAPE_MAX_DIM 4
 typedef enum bmfmt_e {
