@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # networks that nobody named, drawn, compiled and asked: SECONDS, SEED, CHIP, FAMILY; CASE=seed asks one again
 SECONDS ?= 600
 
-.PHONY: demo test sweeps corpus tasks mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check release site clean
+.PHONY: demo test sweeps corpus tasks mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check release package site clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -88,6 +88,10 @@ release: $(VENV)/installed-dev
 # the wheel alone in a new environment; the blocks of README and docs and the notebook run there, in empty folders
 wheel-check: $(VENV)/installed-dev models
 	$(BIN)/python tools/check_wheel.py
+
+# dist/package: the C libraries with a Python of their own, as a Debian package, and a Dockerfile that installs it
+package: $(VENV)/installed
+	$(BIN)/python tools/package_c.py
 
 $(VENV)/python:
 	$(PYTHON) -m venv $(VENV)

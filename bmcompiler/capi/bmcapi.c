@@ -1,6 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include "bmcapi.h"
 static int (*open_library)(const char *);
@@ -49,6 +50,24 @@ static void show_python(void)
     if (dladdr((void *)(uintptr_t)Py_IsInitialized, &found) && found.dli_fname)
         dlopen(found.dli_fname, RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD);
 }
+/* Where this library was made with a Python of its own: that folder, beside the library's. */
+static int set_home(PyConfig *config)
+{
+    Dl_info found;
+    char home[PATH_MAX + sizeof OWN], *slash;
+    PyStatus status;
+    if (PYTHON[0])
+        return 1;
+    if (!dladdr((void *)(uintptr_t)bmcapi_last_error, &found) || !realpath(found.dli_fname, home))
+        return 0;
+    slash = strrchr(home, '/');
+    if (!slash)
+        return 0;
+    strcpy(slash, OWN);
+    config->user_site_directory = 0;
+    status = PyConfig_SetBytesString(config, &config->home, home);
+    return !PyStatus_Exception(status);
+}
 /* Python as its installation has it: PYTHONHOME and PYTHONPATH are meant for the user's own Python. Variables of
    memory (PYTHONMALLOC) are read. */
 static void start(void)
@@ -75,7 +94,10 @@ static void start(void)
     config.use_environment = 0;
     config.install_signal_handlers = 0;
     config.parse_argv = 0;
-    status = PyConfig_SetBytesString(&config, &config.program_name, python ? python : PYTHON);
+    if (python || PYTHON[0])
+        status = PyConfig_SetBytesString(&config, &config.program_name, python ? python : PYTHON);
+    if (!python && !PyStatus_Exception(status) && !set_home(&config))
+        status = PyStatus_Error("its folder beside the libraries is not there");
     if (!PyStatus_Exception(status))
         status = Py_InitializeFromConfig(&config);
     PyConfig_Clear(&config);

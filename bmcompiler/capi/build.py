@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 from bmcompiler.capi.library import CLibrary
+from bmcompiler.capi.own_python import FOLDER, copy_python
 from bmcompiler.capi.source import STARTER, header, source, starter
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import make_folder
@@ -25,10 +26,11 @@ _INTERFACE = 1
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-std=gnu99")
 
 
-def build(folder: Path, compiler: str | None = None, sdk: str = USUAL) -> list[Path]:
+def build(folder: Path, compiler: str | None = None, sdk: str = USUAL, own_python: bool = False) -> list[Path]:
     """Write `include/`, `lib/` and, for tools, `lib/pkgconfig/` and `lib/cmake/`; gives the libraries.
 
-    Flags come from $CFLAGS, too.
+    With `own_python` the libraries use a Python that lies beside them, in `python/`, and no other; else that of this
+    process. Flags come from $CFLAGS, too.
 
     Raises UsageError when there is a file in place of the folder or for an SDK of another version, UnsupportedError
     without a C compiler or a shared libpython, or when the compiler refuses.
@@ -48,11 +50,14 @@ def build(folder: Path, compiler: str | None = None, sdk: str = USUAL) -> list[P
         one.mkdir(parents=True, exist_ok=True)
     starter_header, starter_source = starter()
     (include / f"{STARTER}.h").write_text(starter_header)
-    python = ["-I", sysconfig.get_paths()["include"], f'-DPYTHON="{sys.executable}"']
+    if own_python:
+        copy_python(folder)
+    executable = "" if own_python else sys.executable
+    python = ["-I", sysconfig.get_paths()["include"], f'-DPYTHON="{executable}"', f'-DOWN="/../{FOLDER}"']
     libdir = sysconfig.get_config_var("LIBDIR")
     link = [
         f"-L{libdir}",
-        f"-Wl,-rpath,{libdir}",
+        f"-Wl,-rpath,$ORIGIN/../{FOLDER}/lib" if own_python else f"-Wl,-rpath,{libdir}",
         f"-lpython{sysconfig.get_config_var('LDVERSION')}",
         "-lpthread",
         "-ldl",

@@ -24,11 +24,16 @@ def cli() -> None:
     show_default=True,
     help="The vendor's SDK that programs were built with; those compiled with these headers run with either.",
 )
-def build(folder: Path, cc: str | None, sdk: str) -> None:
+@click.option(
+    "--own-python",
+    is_flag=True,
+    help="Put Python and the packages that are needed into the folder, which then runs wherever it is moved to.",
+)
+def build(folder: Path, cc: str | None, sdk: str, own_python: bool) -> None:
     """Write headers, shared libraries and pkg-config files."""
     from bmcompiler.capi.build import build as build_libraries
 
-    for path in build_libraries(folder, cc, sdk):
+    for path in build_libraries(folder, cc, sdk, own_python):
         click.echo(path)
 
 
