@@ -32,6 +32,14 @@ def whole_by_addition(end: Ending, found: Numbers, channel: int) -> np.ndarray:
     return np.clip(words - end.point, end.low, end.high)
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_sums_are_limited_from_the_first_number_on_that_leaves_16_bits_with_a_zero_point(side: int) -> None:
+    end, other = Ending(1.0, None, -128, 127, 0), np.array([0])
+    for largest, clipped in (((1 << 15) - 512, False), ((1 << 15) - 511, True)):
+        found = find_numbers(end, tuple(sorted((np.array([side * largest]), other))))  # type: ignore[arg-type]
+        assert found is not None and found.clipped is clipped
+
+
 def exact(end: Ending, channel: int) -> np.ndarray:
     sums = ALL_T * np.float32(end.factor)
     if end.vector is not None:
