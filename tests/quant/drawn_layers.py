@@ -90,6 +90,11 @@ def state(module: Module, rng: random.Random) -> None:
         module.main.attributes.update(zip(keys, zip(*rows)))
 
 
+def _inside(net: Drawn) -> dict[str, str]:
+    """An activation that a layer has inside, or none."""
+    return {"activation": net.rng.choice(("relu", "relu6"))} if net.rng.random() < 0.4 else {}
+
+
 def _conv(net: Drawn, x: Value) -> Value:
     rng, channels = net.rng, x.shape[1]
     group = rng.choice((1, 1, channels, 2 if channels % 2 == 0 else 1))
@@ -97,21 +102,23 @@ def _conv(net: Drawn, x: Value) -> Value:
     kernel = tuple(rng.choice((1, 1, 2, 3)) for _ in range(2))
     window = {"strides": rng.choice(((1, 1), (2, 1))), "dilations": rng.choice(((1, 1), (1, 1), (2, 1)))}
     pads = tuple(min(rng.choice((0, 1, 1)), kernel[at // 2] - 1) for at in range(4))
-    return net.b.conv(x, *net.layer((out, channels // group, *kernel)), group=group, pads=pads, **window)
+    return net.b.conv(
+        x, *net.layer((out, channels // group, *kernel)), group=group, pads=pads, **window, **_inside(net)
+    )
 
 
 def _deconv(net: Drawn, x: Value) -> Value:
     group = net.rng.choice((1, 1, x.shape[1]))
     out = 1 if group > 1 else net.rng.choice((1, 3))
     weight, *bias = net.layer((x.shape[1], out, 2, net.rng.choice((2, 3))), axis=0 if group > 1 else 1)
-    return net.b.deconv(x, weight, *bias, group=group, strides=net.rng.choice(((1, 1), (2, 2))))
+    return net.b.deconv(x, weight, *bias, group=group, strides=net.rng.choice(((1, 1), (2, 2))), **_inside(net))
 
 
 def _matmul(net: Drawn, x: Value) -> Value:
     flat = net.b.reshape(x, shape=(x.shape[0], x.type.size // x.shape[0])) if net.rng.random() < 0.6 else x
     turned, columns = net.rng.random() < 0.4, net.rng.choice((1, 4, 7))
     shape = (columns, flat.shape[-1]) if turned else (flat.shape[-1], columns)
-    return net.b.matmul(flat, *net.layer(shape, axis=0 if turned else 1), transpose_right=turned)
+    return net.b.matmul(flat, *net.layer(shape, axis=0 if turned else 1), transpose_right=turned, **_inside(net))
 
 
 def _products(net: Drawn, x: Value) -> Value:
@@ -122,7 +129,17 @@ def _products(net: Drawn, x: Value) -> Value:
 def _operands(net: Drawn, x: Value) -> Value:
     pair = [x, net.operand(x)]
     net.rng.shuffle(pair)
-    return getattr(net.b, net.rng.choice(("add", "add", "sub", "mul", "mul", "div", "max", "min")))(*pair)
+    name = net.rng.choice(("add", "add", "sub", "mul", "mul", "div", "max", "min"))
+    return getattr(net.b, name)(*pair, **(_inside(net) if name in ("add", "sub", "mul") else {}))
+
+
+def _numbers(net: Drawn, x: Value) -> Value:
+    """One number, or one for each position of an axis, before or behind the values."""
+    axis = net.rng.randrange(x.type.rank)
+    shape = net.rng.choice(((1,), tuple(size if at == axis else 1 for at, size in enumerate(x.shape))))
+    pair = [x, net.constant(net.random.normal(0, net.rng.choice((0, 0.3, 2, 2, 50)), shape))]
+    net.rng.shuffle(pair)
+    return getattr(net.b, net.rng.choice(("add", "sub", "mul", "mul", "div", "pow")))(*pair)
 
 
 def _repeated(net: Drawn, x: Value) -> Value:
@@ -147,7 +164,7 @@ def _clip(net: Drawn, x: Value) -> Value:
 def _prelu(net: Drawn, x: Value) -> Value:
     axis = net.rng.randrange(1, x.type.rank)
     size = net.rng.choice((1, x.shape[axis], x.shape[axis]))
-    return net.b.prelu(x, net.constant(net.random.normal(0, net.rng.choice((0.2, 3)), size)), axis=axis)
+    return net.b.prelu(x, net.constant(net.random.normal(0, net.rng.choice((0.2, 0.2, 3, 90)), size)), axis=axis)
 
 
 def _of_channels(net: Drawn, x: Value) -> Value:
@@ -189,8 +206,9 @@ def _joined(net: Drawn, x: Value) -> Value:
 
 
 STEPS: tuple[Make, ...] = (
-    _conv, _conv, _conv, _deconv, _matmul, _products, _operands, _operands, _repeated, _function, _clip,
-    lambda net, x: net.b.relu(x), lambda net, x: net.b.relu(x), _prelu, _of_channels, _pool, _mean, _moved, _joined,
+    _conv, _conv, _conv, _deconv, _matmul, _products, _operands, _operands, _numbers, _numbers, _repeated, _function,
+    _clip, lambda net, x: net.b.relu(x), lambda net, x: net.b.relu(x), _prelu, _of_channels, _pool, _mean, _moved,
+    _joined,
 )  # fmt: skip
 
 
