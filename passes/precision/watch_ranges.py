@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmcompiler.conditions import NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
-from bmcompiler.ir import Function, Module, Operation
-from bmcompiler.ir.keys import HALF, WIDE
+from bmcompiler.ir import Module, Operation
+from bmcompiler.ir.keys import HALF, WIDE, is_weight
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.precision.half_run import HalfRun
@@ -26,6 +26,8 @@ _SAME = 1.1
 """How many times the error that is left anyway another type may leave."""
 _QUICK = 1 << 30
 """Products and elements of nets that are run on drawn inputs, where there are no samples."""
+_ROUNDED = 16
+"""Products that take as long as a weight that is rounded."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class WatchRanges(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         main = module.main
-        if ctx.data is None and _work(main) > _QUICK:
+        if ctx.data is None and _work(module) > _QUICK:
             return PassResult(False)
         steps, of_data = samples_of(main, ctx.data, self.samples)
         if not of_data:
@@ -115,5 +117,7 @@ def _shown(ops: Mapping[Operation, bool]) -> str:
     return ", ".join(f"'{name}'" for name in names[:_SHOWN]) + more
 
 
-def _work(function: Function) -> int:
-    return sum(op.products() + op.results[0].type.size for op in function.ops if isinstance(op, TensorOp))
+def _work(module: Module) -> int:
+    ops = [op for op in module.main.ops if isinstance(op, TensorOp)]
+    computed = sum(op.products() + op.results[0].type.size for op in ops)
+    return computed + _ROUNDED * sum(op.results[0].type.size for op in ops if is_weight(op.results[0]))
