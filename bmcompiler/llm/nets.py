@@ -192,20 +192,21 @@ class _NetMaker:
         return out if rest is None else b.concat(out, rest, axis=3)
 
     def _attention(self, b: Builder, q: Value, k: Value, v: Value, mask: Value) -> Value:
-        """(1, tokens, heads * head_dim); queries that share keys are rows of one product."""
+        """(1, tokens, heads * head_dim); queries of one token that share keys are rows of one product."""
         facts, tokens, width = self.facts, q.shape[1], k.shape[1]
         shared = facts.heads // facts.kv_heads
+        rows = (1, shared) if tokens == 1 else (shared, tokens)
         with b.at("attention"):
             q = b.mul(q, self.number(b, "attention_scale", facts.attention_scale))
-            q = b.permute(q, order=[0, 2, 1, 3])
-            q = b.reshape(q, shape=[1, facts.kv_heads, shared * tokens, facts.head_dim])
-            k, v = (b.permute(each, order=[0, 2, 1, 3]) for each in (k, v))
+            q = b.reshape(b.permute(q, order=[0, 2, 1, 3]), shape=[facts.kv_heads, *rows, facts.head_dim])
+            k, v = (
+                b.reshape(b.permute(each, order=[0, 2, 1, 3]), shape=[facts.kv_heads, 1, width, facts.head_dim])
+                for each in (k, v)
+            )
             scores = b.matmul(q, k, transpose_right=True)
             if facts.attention_cap is not None:
                 scores = _capped(b, scores, self.number(b, "attention_cap", facts.attention_cap))
-            scores = b.reshape(scores, shape=[1, facts.heads, tokens, width])
             scores = b.softmax(b.add(scores, mask), axis=3)
-            scores = b.reshape(scores, shape=[1, facts.kv_heads, shared * tokens, width])
             mixed = b.reshape(b.matmul(scores, v), shape=[1, facts.heads, tokens, facts.head_dim])
             return b.reshape(b.permute(mixed, order=[0, 2, 1, 3]), shape=[1, tokens, facts.heads * facts.head_dim])
 

@@ -21,6 +21,7 @@ from cycle_nets import FLOATS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned_cycles import Computation, check, computations, kernels_met, taken, tile_kernels
+from test_bm1684x_column_copies import swapped
 from test_bm1684x_computed_indices import INDEXED
 from test_bm1684x_table_rows import lookup
 from test_bm1684x_weight_only import packed_weights
@@ -163,6 +164,7 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"{dtype} moves", partial(compiled, halves.moves, [(3, 12, 9, 7)], dtype)
         yield f"{dtype} packed weights", partial(compiled, packed_weights, [(1, 70, 97)], dtype)
         yield f"{dtype} heads", partial(compiled, _heads, [(1, 70, 96)], dtype)
+        yield f"{dtype} columns", partial(compiled, partial(swapped, at=30), [(1, 70, 3, 50)], dtype)
         yield f"{dtype} recurrence", partial(compiled, built(_wide_steps), [(9, 64)], dtype)
         yield f"{dtype} attention", partial(compiled, halves.attention, [(1, 70, 48)], dtype)
     for name, (operands, attributes) in integers.SUMS.items():

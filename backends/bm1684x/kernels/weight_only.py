@@ -6,6 +6,7 @@ result is transposed within local memory.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from bmcompiler.backends.bm1684x.build import Build
@@ -18,6 +19,7 @@ from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.groups.regions import RANK, four_axes, rows_of
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.numeric.packed_weights import TYPES
@@ -53,19 +55,23 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
     def work(self, op: WeightOnlyMatmul, box: Box) -> TileWork:
         (r0, r1), (n0, n1) = box[:2]
         constants, rows, count = PackedRows(self.machine, op), r1 - r0, n1 - n0
-        shape, columns = (1, rows, 1, count), op.weight.shape[0]
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             constants.emit(build, ins[1], count, _words(op, ins[0], rows), scratch, outs[0])
 
-        def store(build: LaneBuild, address: int) -> None:
-            start = build.neuron(op.result) + HALF * (r0 * columns + n0)
-            build.store(start, shape, (0, columns, 0, 1), HALF, address)
-
-        size = self.chip.aligned_bytes(shape, HALF)
-        out = Buffer(size, "nc", HALF * rows * count, store, runs=Runs(rows, rows))
+        view, made = (1, _rows(op), 1, op.weight.shape[0]), ((0, 1), (r0, r1), (0, 1), (n0, n1))
+        out = self.machine.activation_out(op.result, view, made)
         inputs = (self._x(op, (r0, r1)), constants.buffer((n0, n1), "c"))
         return TileWork(inputs, (out,), constants.scratch(count, rows), compute, constants.cycles(count, rows))
+
+    def boxed(self, op: WeightOnlyMatmul, box: Box) -> TileWork | None:
+        """Some rows and outputs."""
+        found = rows_of(four_axes(op.type.shape), box, parts=True)
+        if found is None or op.type.rank == RANK or box[3][1] - box[3][0] > self.chip.most_channels:
+            return None
+        part: Box = (found[1], box[3], (0, 1), (0, 1))
+        work = replace(self.work(op, part), box=part)
+        return work if self.fits(work) else None
 
     def whole(self, op: WeightOnlyMatmul) -> TileWork | None:
         """x and the result stay in local memory; constants arrive in shares, in turn in two places."""

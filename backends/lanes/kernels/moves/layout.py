@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.kernels.base import is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.moves.column_copies import has_columns, join_columns, take_columns
 from bmcompiler.backends.lanes.kernels.moves.global_copies import MOST_COMMANDS, CopyKernel
 from bmcompiler.backends.lanes.kernels.moves.local_copies import join_channels, pad_channels, take_channels
 from bmcompiler.codegen.build import extents
@@ -41,7 +42,7 @@ class PermuteKernel(CopyKernel[Permute]):
 class ConcatKernel(CopyKernel[Concat]):
     """concat: each operand, constant or not, into its part of the result, unless it was made there.
 
-    Feature maps may also be joined in local memory, along channels.
+    Feature maps may also be joined in local memory, along channels, and where rows lie in lanes along columns.
     """
 
     ops = (Concat,)
@@ -53,10 +54,13 @@ class ConcatKernel(CopyKernel[Concat]):
         return self.boxed(op, tuple((0, size) for size in op.type.shape))
 
     def boxed(self, op: Concat, box: Box) -> TileWork | None:
-        if op.type.rank != 4 or op.axis % 4 != 1 or box[1] != (0, op.type.shape[1]):
+        axis = op.axis % op.type.rank
+        if op.type.rank != 4 or axis not in (1, 3) or box[axis] != (0, op.type.shape[axis]):
             return None
         if item_bytes(op.result) not in (1, 2, 4) or not all(map(is_activation, op.operands)):
             return None
+        if axis == 3:
+            return join_columns(self.machine, op, box) if has_columns(self.machine, op) else None
         return join_channels(self.machine, op, box) if self.chip.fits_fields(extents(box)) else None
 
 
@@ -92,7 +96,7 @@ class SelectKernel(CopyKernel[OpT]):
 class SliceKernel(SelectKernel[Slice]):
     """slice: one strided copy, along axes with negative steps one per index.
 
-    Channels of a feature map may also be copied in local memory.
+    Channels of a feature map may also be copied in local memory, and columns where rows lie in lanes.
     """
 
     ops = (Slice,)
@@ -106,8 +110,10 @@ class SliceKernel(SelectKernel[Slice]):
     def boxed(self, op: Slice, box: Box) -> TileWork | None:
         if op.type.rank != 4 or not is_activation(op.x) or item_bytes(op.result) not in (1, 2, 4):
             return None
-        others = [axis for axis in range(4) if axis != 1 and op.x.shape[axis] != op.type.shape[axis]]
-        if others or set(op.steps) != {1} or not self.chip.fits_fields(op.x.shape):
+        cut = [axis for axis in range(4) if op.x.shape[axis] != op.type.shape[axis]]
+        if cut == [3] and op.steps[3] == 1 and has_columns(self.machine, op):
+            return take_columns(self.machine, op, box)
+        if cut not in ([], [1]) or set(op.steps) != {1} or not self.chip.fits_fields(op.x.shape):
             return None
         return take_channels(self.machine, op, box)
 
