@@ -301,6 +301,13 @@ def test_row_tiles_cover_the_result_and_fit(dims: Any, tensors: int, window: tup
     assert (seen == 1).all()
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_row_tiles_fill_local_memory_to_its_last_byte(more: int) -> None:
+    dims, fitting = (1, CHIP.lanes, 256, 64), CHIP.lmem_size // (256 * 64)
+    assert CHIP.lane_bytes(dims) * fitting == CHIP.lmem_size
+    assert (len(list(inst(1).row_tiles(dims, fitting + more))) > 1) == bool(more)
+
+
 def test_what_cannot_fit_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"70 tensors with one row of .* exceed local memory"):
         next(inst(1, 1, 1, 1024).row_tiles((1, 1, 1, 1024), 70))

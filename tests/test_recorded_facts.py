@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import partial
 from importlib import import_module
@@ -94,8 +94,11 @@ def constants(module: ModuleType, source: str) -> Iterator[str]:
             if issubclass(made, Enum):
                 yield from (f"{made.__name__}.{name} = {member.value!r}" for name, member in made.__members__.items())
                 continue
+            given = vars(made) | getattr(made, "_field_defaults", {})
+            if is_dataclass(made):
+                given |= {each.name: each.default for each in fields(made) if each.default is not MISSING}
             for name in (name for each in statement.body for name in assigned(each)):
-                yield from told(f"{made.__name__}.{name}", vars(made).get(name))
+                yield from told(f"{made.__name__}.{name}", given.get(name))
         for name in assigned(statement):
             yield from told(name, getattr(module, name))
 

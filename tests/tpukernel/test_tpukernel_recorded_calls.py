@@ -19,7 +19,16 @@ from drawn_calls import ISSUING, SPECIAL, Arguments, drawn, group_of
 
 from bmcompiler.errors import BMError
 from bmcompiler.runtime.simulator.bm1684x import compile_plan
-from bmcompiler.tpukernel import FUNCTIONS, TABLE, Program, data_type_t, program_of, recording, rounding_mode_t
+from bmcompiler.tpukernel import (
+    FUNCTIONS,
+    LOCAL_MEM_SIZE,
+    TABLE,
+    Program,
+    data_type_t,
+    program_of,
+    recording,
+    rounding_mode_t,
+)
 
 FOLDER = Path(__file__).parents[1] / "data/calls"
 GROUPS = sorted({group_of(row) for row in TABLE.values()})
@@ -72,6 +81,41 @@ def lines_of(name: str) -> Iterator[str]:
 def test_calls_say_and_issue_what_was_recorded(group: str, golden: Callable[[Path, str], None]) -> None:
     names = [name for name, row in TABLE.items() if group_of(row) == group]
     golden(FOLDER / f"{group}.txt", "\n".join([*(line for name in names for line in lines_of(name)), ""]))
+
+
+def is_taken(name: str, arguments: Arguments) -> bool:
+    try:
+        with recording():
+            FUNCTIONS[name](**arguments)
+    except BMError:
+        return False
+    return True
+
+
+def last_place(name: str, arguments: Arguments, of: str) -> int:
+    """The last aligned address inside of its lane that one operand of a call may have."""
+    lane, step = arguments[of] // LOCAL_MEM_SIZE * LOCAL_MEM_SIZE, 64
+    low, high = arguments[of] // step, (lane + LOCAL_MEM_SIZE) // step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_taken(name, {**arguments, of: step * middle}) else (low, middle)
+    return step * low - lane
+
+
+def test_operands_may_lie_up_to_the_places_that_were_recorded(golden: Callable[[Path, str], None]) -> None:
+    lines = []
+    for name, row in TABLE.items():
+        rng, local = (
+            random.Random(f"last {name}"),
+            [each.name for each in row.parameters if each.base == "local_addr_t"],
+        )
+        calls = (drawn(rng, name) for _ in range(TRIES if local else 0))
+        call = next((each for each in calls if is_taken(name, each)), None)
+        if call is not None:
+            lines.append(
+                " ".join([name, *(f"{each} {last_place(name, call, each)}" for each in local if each in call)])
+            )
+    golden(FOLDER / "last_places.txt", "\n".join([*lines, ""]))
 
 
 CONTROL = "tpu_parallel_start", "tpu_parallel_end", "tpu_initialize", "tpu_is_parallel_state"
