@@ -13,12 +13,12 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.ir import Function, Module, TensorType, Value, erase_dead, type_of_array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Extreme, Mod, Mul, Sub
+from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Mod, Mul, Sub
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.elements.logic import Compare, Where
 from bmcompiler.ops.layers.reduce import Arg, Reduce
 from bmcompiler.ops.places.index import OneHot
-from bmcompiler.ops.places.order import Cumulate
+from bmcompiler.ops.places.order import Cumulate, TopK
 from bmcompiler.passes.rewriting import make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
@@ -109,7 +109,7 @@ class _Narrowing:
             return _Need.LOW
         if isinstance(op, Where) or op.moves_only or (op.selects and op.index_operands):
             return _Need.LOW if need is _Need.ALL else need
-        if isinstance(op, (Extreme, Mod)) or (isinstance(op, Reduce) and op.method in ("max", "min")):
+        if isinstance(op, (Extreme, Mod, Div)) or (isinstance(op, Reduce) and op.method in ("max", "min")):
             return _Need.ALL
         return None
 
@@ -133,7 +133,7 @@ class _Narrowing:
         if isinstance(op, Weight):
             array = self.module.weights[op.key]
             return (int(array.min()), int(array.max())) if array.size else (0, 0)
-        if isinstance(op, Arg):
+        if isinstance(op, (Arg, TopK)) and value is op.results[-1]:
             return 0, op.x.shape[op.axis] - 1
         if not isinstance(op, TensorOp) or not all(x.type.is_integer or x.dtype == "bool" for x in op.operands):
             return None
@@ -150,6 +150,9 @@ class _Narrowing:
             return min(ends), max(ends)
         if isinstance(op, Mod) and first > 0:
             return min(0, 1 - last) if op.fmod else 0, last - 1
+        if isinstance(op, Div) and first > 0:
+            ends = [(1 if a > 0 else -1) * (abs(a) // b) for a in (low, high) for b in (first, last)]
+            return min(ends), max(ends)
         if isinstance(op, (Reduce, Cumulate)):
             count = op.x.shape[op.axis] if isinstance(op, Cumulate) else prod(op.x.shape[axis] for axis in op.axes)
             return _several(op.method, (low, high), count)

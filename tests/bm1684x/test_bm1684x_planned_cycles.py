@@ -24,6 +24,7 @@ from planned_cycles import Computation, check, computations, kernels_met, taken,
 from test_bm1684x_column_copies import swapped
 from test_bm1684x_computed_indices import INDEXED
 from test_bm1684x_table_rows import lookup
+from test_bm1684x_top_k import RANKED
 from test_bm1684x_weight_only import packed_weights
 
 import bmcompiler
@@ -176,7 +177,7 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "table rows", partial(bmcompiler.compile_module, lookup(np.ones((9, 5), np.float32), (70,)), target="bm1684x")
     yield "i32 rest", partial(compiled, lambda b, *x: b.mod(*x), [(2, 70, 9, 5)] * 2, "f32", "i32")
     yield "i32 sum", partial(compiled, lambda b, *x: b.add(*x, wrap=True), [(2, 70, 9, 5)] * 2, "f32", "i32")
-    for name, make in INDEXED.items():
+    for name, make in {**INDEXED, **RANKED}.items():
         yield name, partial(bmcompiler.compile_module, make(), target="bm1684x")
 
 

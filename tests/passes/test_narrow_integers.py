@@ -39,6 +39,7 @@ PICKED: dict[str, Callable[[Net, Value], Value]] = {
     "reversed": lambda n, at: row(n, n.sub(numbers(n, 8), at, wrap=True)),
     "turned": lambda n, at: row(n, n.mod(n.add(n.mod(at, numbers(n, 9)), numbers(n, 7), wrap=True), numbers(n, 9))),
     "pairs": lambda n, at: n.gather_nd(n.w(9, 9), n.reshape(n.concat(at, square(n, at), axis=0), shape=(3, 2))),
+    "halved": lambda n, at: row(n, n.div(at, numbers(n, 2))),
     "larger": lambda n, at: row(n, n.max(at, numbers(n, 2))),
     "chosen": lambda n, at: row(n, n.where(n.compare(at, numbers(n, 2), method="less"), at, numbers(n, 0))),
     "replaced": lambda n, at: n.scatter_elements(n.w(9), n.cast(n.cast(at, dtype="i32"), dtype="i64"), n.w(3)),

@@ -19,6 +19,7 @@ from bmcompiler.backends.bm1684x.kernels.forms import (
 from bmcompiler.backends.bm1684x.kernels.head_products import HeadProductKernel
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import DequantizeKernel, QuantizeKernel
 from bmcompiler.backends.bm1684x.kernels.lut import LutKernel
+from bmcompiler.backends.bm1684x.kernels.ranked import TopKKernel
 from bmcompiler.backends.bm1684x.kernels.recurrence import RecurrenceForms
 from bmcompiler.backends.bm1684x.kernels.weight_only import WeightOnlyKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel
@@ -62,6 +63,7 @@ KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     GatherElementsForms,
     GatherNdForms,
     ScatterForms,
+    TopKKernel,
     CompareKernel,
     WhereKernel,
     BitKernel,

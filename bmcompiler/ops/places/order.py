@@ -46,9 +46,9 @@ class Cumulate(TensorOp):
 
 @tensorop("top_k")
 class TopK(TensorOp):
-    """The k largest (or smallest) elements along `axis` in order, and their indices (i64); of equals, the first.
+    """The k largest (or smallest) elements along `axis` in order, and their indices (i32); of equals, the first.
 
-    %v, %i = "tensorop.top_k"(%x) {axis = 1, k = 3} : (tensor<1x8xf32>) -> (tensor<1x3xf32>, tensor<1x3xi64>)
+    %v, %i = "tensorop.top_k"(%x) {axis = 1, k = 3} : (tensor<1x8xf32>) -> (tensor<1x3xf32>, tensor<1x3xi32>)
     """
 
     picks = True
@@ -64,7 +64,7 @@ class TopK(TensorOp):
         if not 0 <= self.k <= shape[axis]:
             raise self.shape_error(f"cannot take {self.k} of the {shape[axis]} elements of axis {axis}")
         kept = self.x.type.with_shape((*shape[:axis], self.k, *shape[axis + 1 :]))
-        return [kept, TensorType(kept.shape, "i64")]
+        return [kept, TensorType(kept.shape, "i32")]
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         axis, size = self.axis, x.shape[self.axis]
@@ -73,7 +73,7 @@ class TopK(TensorOp):
         else:
             order = np.argsort(x, axis=axis, kind="stable")
         chosen = order.take(range(self.k), axis=axis)
-        return np.take_along_axis(x, chosen, axis=axis), chosen.astype(np.int64)
+        return np.take_along_axis(x, chosen, axis=axis), chosen.astype(np.int32)
 
 
 @tensorop("det")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from bmcompiler.errors import UnsupportedError
@@ -85,6 +87,11 @@ def top_k_by_input(node: Node, b: Builder) -> tuple[Value, Value]:
 
 def _top_k(node: Node, b: Builder, k: int) -> tuple[Value, Value]:
     axis = axis_of(node.int("axis", -1), node.rank(0, least=1))
-    attributes = {"k": k, "axis": axis, "largest": node.flag("largest", True)}
-    values, indices = b.create("top_k", [node.input(0)], attributes).results
-    return values, indices
+    x, last = node.input(0), node.rank(0, least=1) - 1
+    order = [i for i in range(last + 1) if i != axis] + [axis]
+    moved = axis != last and prod(x.shape[axis + 1 :]) > 1  # chips rank along the last axis
+    ranked = b.permute(x, order=order) if moved else x
+    attributes = {"k": k, "axis": last if moved else axis, "largest": node.flag("largest", True)}
+    results = b.create("top_k", [ranked], attributes).results
+    values, indices = (b.permute(each, order=np.argsort(order).tolist()) if moved else each for each in results)
+    return values, b.cast(indices, dtype="i64")
