@@ -19,6 +19,7 @@ from bmcompiler.codegen.cpu_segment import encode_segment
 from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
+from bmcompiler.codegen.groups.slices import Stripe
 from bmcompiler.codegen.groups.stripes import annotation, stripes_of
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -205,11 +206,12 @@ class Program(ABC, Generic[B]):
         def alone(op: Operation) -> int:
             return alone_cycles(self._kernel(op), op)
 
-        plans = [whole_stripes(segment.ops, whole)]
-        if self.copier is not None:
-            cut = stripes_of(segment.ops, annotation, whole, part, outside.__contains__, self.copier.grain)
-            plans.insert(0, cut)
-        for stripes in plans:
+        def plans() -> Iterator[list[Stripe]]:
+            if self.copier is not None:
+                yield stripes_of(segment.ops, annotation, whole, part, outside.__contains__, self.copier.grain)
+            yield whole_stripes(segment.ops, whole)
+
+        for stripes in plans():
             found = plan_residency(stripes, blocks, outside.__contains__, self.resident_memory, self.copier)
             if found is not None:
                 times = partial(timeline, found, alone, self.resident_memory, self.copier)
