@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from plugin_packages import on_path
 from bmcompiler import testing
 from bmcompiler.backends.bm1880 import bmkernel as bmk
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst
+from bmcompiler.backends.bm1880.custom import CustomizedTensorFixedInst, RowTile
 from bmcompiler.backends.bm1880.kernels.elementwise import ElementwiseKernel as IntElementwiseKernel
 from bmcompiler.backends.bm1880.kernels.elementwise import LocalTile
 from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseKernel
@@ -98,6 +98,20 @@ def test_a_right_kernel_passes_and_its_error_is_measured() -> None:
     assert 0 < checked.error < 0.02
     assert [(row.kind, row.where) for row in checked.result.rows] == [("TestHalf", "bm1880")]
     assert checked.outputs["y0"].dtype == np.int8
+
+
+def test_tiles_begin_in_whatever_image_channel_and_row() -> None:
+    tiles: set[tuple[bool, ...]] = set()
+
+    class Tiled(Half):
+        def row_tiles(self, *arguments: Any, **named: Any) -> Iterator[RowTile]:
+            for tile in super().row_tiles(*arguments, **named | {"tensors": 75}):
+                tiles.add((tile.n > 0, tile.c0 > 0, tile.h0 > 0))
+                yield tile
+
+    with custom_layers.tensor_insts([Tiled]):
+        testing.check_op(half, [(2, 70, 24, 40)], target="bm1880", close=0.02, levels=[2])
+    assert tiles == set(product((False, True), repeat=3))
 
 
 def test_a_wrong_kernel_is_told_where_it_differs_first() -> None:
