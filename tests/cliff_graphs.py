@@ -417,6 +417,8 @@ GRAPHS: dict[str, Graph] = {
     "softmax of channels": Graph(lambda b, x: b.softmax(x, axis=1), (1, 21, 160, 160), (2, 21, 6, 5)),
     "softmax of columns": Graph(lambda b, x: b.softmax(x, axis=3), (1, 12, 384, 384), (1, 3, 20, 24)),
     "softmax of anchors": Graph(lambda b, x: b.softmax(x, axis=2), (1, 4, 16, 8400), (1, 4, 16, 30)),
+    "softmax of rows of 706 columns": Graph(lambda b, x: b.softmax(x, axis=1), (2, 115, 706), (2, 3, 331)),
+    "largest of rows of 353 columns": Graph(reduced("max", 1), (4, 100, 353), (2, 9, 706)),
     "softmax of 4 columns": Graph(lambda b, x: b.softmax(x, axis=2), (1, 36000, 4), (2, 130, 4)),
     "softmax of 3 columns, batch 16": Graph(lambda b, x: b.softmax(x, axis=2), (16, 576, 3), (3, 65, 3)),
     "argmax of 5 columns": Graph(lambda b, x: b.arg(x, method="max", axis=2), (4, 9000, 5), (2, 78, 5)),

@@ -66,6 +66,8 @@ MENDED = (
     "scores of a row",
     "two classes",
     "long rows, few columns",
+    "softmax of rows of 706 columns",
+    "largest of rows of 353 columns",
 )
 """One graph of each class that has been slow."""
 BYTES = (

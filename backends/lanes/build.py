@@ -86,6 +86,12 @@ class LaneTransfers(Protocol):
     def store_words(self, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
         """Store the low `item` bytes of each word of an aligned tile."""
 
+    def load_part(self, source: int, strides: Strides, target: Words, item: int = 4) -> None:
+        """Load elements of `item` bytes of a strided global tensor into the low bytes of the words of `target`."""
+
+    def store_part(self, target: int, strides: Strides, source: Words) -> None:
+        """The way back of `load_part`."""
+
     def load_matrix(self, source: int, pitch: int, target: Matrix, transposed: bool = False) -> None:
         """Load a matrix of fp32; in global memory rows lie `pitch` elements apart, columns do when `transposed`."""
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from bmcompiler.backends.lanes.build import Frame
 from bmcompiler.backends.lanes.facts import LaneFacts, Range, Shape, Strides, frame_parts
+from bmcompiler.backends.lanes.operands import Words, bytes_of, steps_of
 from bmcompiler.codegen.build import BaseBuild, Box, dense_strides, extents, start_of
 from bmcompiler.ir import Value
 
@@ -112,6 +113,20 @@ class StridedMoves(BaseBuild):
     def store_words(self, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
         """Store the low `item` bytes of each word of an aligned tile."""
         self.move(self._low(address, item, shape), Side(target, shape, strides), item)
+
+    def load_part(self, source: int, strides: Strides, target: Words, item: int = 4) -> None:
+        """See `LaneTransfers`."""
+        self.move(Side(source, target.shape, strides), self._words(target, item), item)
+
+    def store_part(self, target: int, strides: Strides, source: Words) -> None:
+        """The way back of `load_part`."""
+        self.move(self._words(source, 4), Side(target, source.shape, strides), 4)
+
+    def _words(self, words: Words, item: int) -> Side:
+        """The low `item` bytes of words."""
+        n, c, h, w = (4 // item * step for step in steps_of(self.chip, words))
+        place = self.lane_address(words.address, words.lane)
+        return Side(place, words.shape, (n, c, h, w), (bytes_of(self.chip, words),))
 
     def _low(self, address: int, item: int, shape: Shape) -> Side:
         """The low `item` bytes of each word of an aligned tile."""

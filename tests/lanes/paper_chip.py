@@ -17,8 +17,10 @@ from bmcompiler.backends.lanes.recipes.words import to_words
 from bmcompiler.backends.lanes.tables import Table
 from bmcompiler.backends.lanes.units import Unit
 from bmcompiler.backends.lanes.windows import Geometry, Window
+from bmcompiler.codegen.build import dense_strides, extents, start_of
 from bmcompiler.codegen.bus import Bus
 from bmcompiler.codegen.strided_copy import CopyLimits
+from bmcompiler.codegen.tiling import Box
 from bmcompiler.ir import Value
 
 Floats = NDArray[np.float32]
@@ -171,12 +173,29 @@ class PaperBuild:
         return array, index
 
     def load_words(self, source: int, dtype: str, shape: Shape, strides: Strides, address: int) -> None:
-        array, index = self._global(source, shape, strides)
-        self._write(Words(address, shape), to_words(array[index]))
+        self.load_part(source, strides, Words(address, shape))
+
+    def load_part(self, source: int, strides: Strides, target: Words, item: int = 4) -> None:
+        array, index = self._global(source, target.shape, strides)
+        self._write(target, to_words(array[index]))
+
+    def load_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
+        strides = dense_strides(view)
+        self.load_part(self.source(value) + 4 * start_of(box, view), strides, Words(address, extents(box)))
+
+    def store_box(self, value: Value, view: Shape, box: Box, address: int) -> None:
+        strides = dense_strides(view)
+        self.store_part(self.neuron(value) + 4 * start_of(box, view), strides, Words(address, extents(box)))
 
     def store_words(self, target: int, item: int, shape: Shape, strides: Strides, address: int) -> None:
-        array, index = self._global(target, shape, strides)
-        words = self._read(Words(address, shape), shape)
+        self._store(target, item, strides, Words(address, shape))
+
+    def store_part(self, target: int, strides: Strides, source: Words) -> None:
+        self._store(target, source.item, strides, source)
+
+    def _store(self, target: int, item: int, strides: Strides, source: Words) -> None:
+        array, index = self._global(target, source.shape, strides)
+        words = self._read(source, source.shape)
         array[index] = words.view(array.dtype) if item == 4 else words.view(np.int32).astype(array.dtype)
 
     # -- local memory --------------------------------------------------------------------------------------------------

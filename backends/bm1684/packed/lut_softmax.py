@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from bmcompiler.backends.bm1684.build import Build
 from bmcompiler.backends.bm1684.packed.int_elementwise import table_load, table_of
 from bmcompiler.backends.lanes.kernels.base import is_activation, is_constant
-from bmcompiler.backends.lanes.kernels.functions.broadcast import box_offset
+from bmcompiler.backends.lanes.kernels.sums.reduced_view import Recipe
 from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register, Steps
 from bmcompiler.codegen.build import extents
@@ -32,9 +33,12 @@ class LutSoftmaxKernel(ReductionKernel[LutSoftmax]):
     def folds(self, op: LutSoftmax) -> bool:
         return False
 
-    def steps(self, op: LutSoftmax) -> Steps:
+    def recipe(self, op: LutSoftmax) -> tuple[Any, ...]:
         """Behind the look-up."""
-        return self.machine.recorded(_shares, 1, axes=self.view(op).axes)
+        return (_shares,)
+
+    def recorded(self, op: LutSoftmax) -> Recipe:
+        return super().recorded(op)._replace(inputs=1)
 
     def evaluate(self, op: LutSoftmax, *arrays: Array) -> Array:
         x, table = arrays
@@ -42,13 +46,15 @@ class LutSoftmaxKernel(ReductionKernel[LutSoftmax]):
 
     def work(self, op: LutSoftmax, box: Box) -> TileWork:
         view, dims = self.view(op), extents(box)
-        shape, strides = view.moved(dims)
+        shape, _ = view.moved(dims)
+        pieces = list(view.pieces(box, self.machine.cycles))
 
         def steps(table: int) -> Steps:
             return self.machine.recorded(_softmax, 1, table, axes=view.axes)
 
         def load(build: Build, address: int) -> None:
-            build.load_low(build.source(op.x) + box_offset(view.strides, box), 1, shape, strides, address)
+            for piece in pieces:
+                build.load_part(build.source(op.x) + piece.start, piece.strides, self.local(piece, shape, address), 1)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             found = steps(build.table(*table_of(op, build.coefficients)))

@@ -81,7 +81,7 @@ class LastAxesNormKernel(ReductionKernel[LayerNorm | RmsNorm]):
         return (reductions.layer_norm if isinstance(op, LayerNorm) else reductions.rms_norm,)
 
     def named(self, op: LayerNorm | RmsNorm) -> dict[str, Any]:
-        return {"count": self.view(op).count, "epsilon": op.epsilon}
+        return {"count": self.count(op), "epsilon": op.epsilon}
 
 
 class OverAxesNormKernel(ReductionKernel[L2Normalize | MeanVarianceNorm]):
@@ -95,7 +95,7 @@ class OverAxesNormKernel(ReductionKernel[L2Normalize | MeanVarianceNorm]):
     def recipe(self, op: L2Normalize | MeanVarianceNorm) -> tuple[Any, ...]:
         if isinstance(op, L2Normalize):
             return reductions.l2_normalize, op.epsilon
-        return reductions.mean_variance_norm, self.view(op).count, op.normalize_variance, op.epsilon
+        return reductions.mean_variance_norm, self.count(op), op.normalize_variance, op.epsilon
 
 
 class LrnKernel(ReductionKernel[Lrn]):

@@ -29,7 +29,7 @@ class ReduceKernel(ReductionKernel[Reduce]):
         return op.method != "prod"
 
     def recipe(self, op: Reduce) -> tuple[Any, ...]:
-        return reductions.REDUCTIONS[op.method], self.view(op).count
+        return reductions.REDUCTIONS[op.method], self.count(op)
 
 
 class ArgKernel(ReductionKernel[Arg]):
@@ -46,7 +46,7 @@ class ArgKernel(ReductionKernel[Arg]):
         return (op.axis,)
 
     def recipe(self, op: Arg) -> tuple[Any, ...]:
-        return reductions.position, self.view(op).count, op.method == "min"
+        return reductions.position, self.count(op), op.method == "min"
 
 
 class CumulateKernel(ReductionKernel[Cumulate]):

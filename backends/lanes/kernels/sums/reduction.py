@@ -6,9 +6,7 @@ as they follow each other in global memory, and the execution units turn them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import groupby
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -16,155 +14,18 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape, Strides
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, contents_of, is_activation
-from bmcompiler.backends.lanes.kernels.functions.broadcast import box_offset, is_dense
-from bmcompiler.backends.lanes.machine import LaneMachine
+from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation
+from bmcompiler.backends.lanes.kernels.functions.broadcast import is_dense
+from bmcompiler.backends.lanes.kernels.sums.reduced_view import Recipe, ReducedView, TileMove, is_seen, reduced_view
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Steps
 from bmcompiler.backends.lanes.recipes.recorder import REDUCED
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array, Floats
 from bmcompiler.target import OpT, rule
-
-_LEAST = 1 << 10
-"""Elements below which commands that turn rows take longer than short runs."""
-_SHORT = 16
-"""Elements of rows that other ops leave in lanes; shorter ones are hardly worth it."""
-_RISK = 16
-"""Copies inside local memory that rows may take longer to move where other ops may leave them in lanes as they are."""
-_TOGETHER = 16
-"""Results that a lane makes at once, of fp32."""
-_COMMANDS = 8  # of a short reduction; long ones take more time for the same bytes
-
-
-@dataclass(frozen=True)
-class ReducedView:
-    """How a dense tensor is reduced in local memory.
-
-    Attributes:
-        shape: (n, c, h, w).
-        strides: of the tensor, in elements.
-        out: strides of the dense reduced tensor, in elements; 0 along reduced axes.
-        axes: reduced ones: (2,) or (2, 3).
-        folded: whether (h, w) are rows in lanes, of which the columns are reduced first: commands make several results
-            of a lane at once.
-    """
-
-    shape: Shape
-    strides: Strides
-    out: Strides
-    axes: tuple[int, ...]
-    folded: bool = False
-
-    @property
-    def count(self) -> int:
-        """Number of elements that become one."""
-        return prod(self.shape[axis] for axis in self.axes)
-
-    @property
-    def reduced(self) -> Shape:
-        """Shape of the reduced tensor in this view."""
-        n, c, _, w = self.shape
-        return n, c, 1, 1 if 3 in self.axes else w
-
-    @property
-    def turns(self) -> bool:
-        """Whether lanes hold several rows that are reduced, one after the other."""
-        return self.shape[3] > 1 and self.strides[2:] == (1, self.shape[2])
-
-    def moved(self, dims: Shape) -> tuple[Shape, Strides]:
-        """Shape and strides of a tile of such dims as it is loaded and stored."""
-        n, c, h, w = dims
-        return ((n, c, 1, h * w), (*self.strides[:2], 0, 1)) if self.turns else (dims, self.strides)
-
-    def contents(self, value: Value, box: Box) -> Contents | None:
-        """What a tile holds of a value: columns of one element are rows, as other ops see them."""
-        n, c, h, w = self.shape
-        if self.turns:
-            return contents_of(value, (n, c, 1, h * w), (*box[:2], (0, 1), (h * box[3][0], h * box[3][1])))
-        if not is_dense(self.strides, self.shape):
-            return None
-        if w == 1 or self.folded:
-            return contents_of(value, (n, c, 1, h * w), (*box[:2], (0, 1), (box[2][0] * w, box[2][1] * w)))
-        return contents_of(value, self.shape, box)
-
-
-def reduced_view(
-    machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...], folds: bool = False
-) -> ReducedView | None:
-    """The view for a reduction of `axes`; None where kept and reduced axes alternate too often.
-
-    What the elements of one sum are and their order, row by row of (h, w), does not depend on the view that is chosen.
-
-    Args: folds: whether rows that lie in lanes may be folded.
-    """
-    return machine.decided(_reduced_view, machine, shape, axes, folds)
-
-
-def _reduced_view(
-    machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int, ...], folds: bool
-) -> ReducedView | None:
-    parts = [
-        (is_reduced, prod(d for _, d in group))
-        for is_reduced, group in groupby(
-            ((i in axes, d) for i, d in enumerate(shape) if d > 1), key=lambda item: item[0]
-        )
-    ]
-    kinds = "".join("R" if is_reduced else "K" for is_reduced, _ in parts)
-    sizes = [size for _, size in parts]
-    if kinds in ("RKR", "KRKR"):
-        a, r, b, s = sizes if kinds == "KRKR" else [1, *sizes]
-        return ReducedView((a, b, r, s), (r * b * s, s, b * s, 1), (b, 1, 0, 0), (2, 3))
-    if kinds not in ("", "K", "R", "KR", "RK", "KRK"):
-        return None
-    outer = sizes.pop(0) if kinds.startswith("K") else 1
-    count = sizes.pop(0) if sizes else 1
-    inner = sizes.pop(0) if sizes else 1
-    choices = _choices(outer, count, inner)
-    rows = machine.rows_view(shape)
-    if axes != (len(shape) - 1,) or rows is None:
-        return min(choices, key=lambda view: (_cycles(machine.cycles, view), -view.shape[3]))
-    images, lanes, _, _ = rows
-    kept = ReducedView((images, lanes, count, 1), (lanes * count, count, 1, 1), (lanes, 1, 0, 0), (2,))
-    width = min((d for d in range(1, count + 1) if count % d == 0), key=partial(_folded_taps, count))
-    if folds and _folded_taps(count, width) < count:
-        kept = replace(kept, shape=(images, lanes, count // width, width), axes=(2, 3), folded=True)
-        kept = replace(kept, strides=(lanes * count, count, width, 1))
-    copies = {view: _RISK if view.turns and count >= _SHORT else 2 for view in choices} | {kept: 0}
-    copy = machine.cycles.local_copy(rows)
-    return min(copies, key=lambda view: _cycles(machine.cycles, view) + copies[view] * copy)
-
-
-def _folded_taps(count: int, width: int) -> int:
-    """Of a row that is folded into rows of such a width, for each result of a lane."""
-    return count // width * -(-width // _TOGETHER) + width
-
-
-def _cycles(timing: LaneCycles, view: ReducedView) -> int:
-    """Rough cycles of some commands on the tensor and of loading and storing it: short runs fill the bus badly."""
-    n, c, h, w = view.shape
-    run, runs = (h * w, n * c) if view.strides[2] == w or view.turns else (w, n * c * h)
-    moved = timing.load(runs, 4 * run) + timing.store(runs, 4 * run)
-    waits = view.turns * (timing.tile_cycles + 2 * timing.pass_cycles(view.shape))  # others wait for it
-    return _COMMANDS * timing.pass_cycles(view.shape) + waits + moved
-
-
-def _choices(outer: int, count: int, inner: int) -> list[ReducedView]:
-    """Views of (outer, count, inner): the lanes take `outer`, or a divisor of `inner`; of rows a divisor of `outer`."""
-    step = count * inner
-    found = [ReducedView((1, outer, count, inner), (0, step, inner, 1), (0, inner, 0, 1), (2,))]
-    for lanes in (d for d in range(1, min(inner, 4096) + 1) if inner % d == 0):
-        w = inner // lanes
-        found.append(ReducedView((outer, lanes, count, w), (step, w, inner, 1), (inner, w, 0, 1), (2,)))
-    turns = inner == 1 < count and outer * count >= _LEAST
-    for lanes in (d for d in range(1, min(outer, 4097)) if turns and outer % d == 0):
-        w = outer // lanes
-        found.append(ReducedView((1, lanes, count, w), (0, w * count, 1, count), (0, w, 0, 1), (2,)))
-    return found
 
 
 class ReductionKernel(LocalKernel[OpT]):
@@ -180,7 +41,7 @@ class ReductionKernel(LocalKernel[OpT]):
 
     @rule("Kept and reduced axes must not alternate more than kept, reduced, kept, reduced")
     def has_view(self, op: OpT) -> bool:
-        return reduced_view(self.machine, op.operands[0].shape, self.axes(op)) is not None
+        return is_seen(op.operands[0].shape, self.axes(op))
 
     @rule("At most {kernel.chip.most_size} elements may be reduced along neighbouring axes")
     def countable(self, op: OpT) -> bool:
@@ -206,21 +67,27 @@ class ReductionKernel(LocalKernel[OpT]):
     indexed = False
     """Whether the recipe takes the numbers 0, 1, ... along the reduced axis."""
 
+    def count(self, op: OpT) -> int:
+        """Number of elements that become one."""
+        return prod(op.operands[0].shape[axis] for axis in self.axes(op))
+
     def view(self, op: OpT) -> ReducedView:
         """How the operand is seen."""
-        view = reduced_view(self.machine, op.operands[0].shape, self.axes(op), self.folds(op))
-        assert view is not None, "`has_view` looked"
-        return view
+        return reduced_view(self.machine, op.operands[0].shape, self.axes(op), self.recorded(op))
+
+    def recorded(self, op: OpT) -> Recipe:
+        """`recipe` with all its arguments."""
+        recipe, *arguments = self.recipe(op)
+        inputs = len(op.operands) + self.indexed
+        return Recipe(recipe, inputs, tuple(arguments), tuple(self.named(op).items()), self.folds(op))
 
     def steps(self, op: OpT) -> Steps:
         """The recipe, recorded."""
-        (recipe, *arguments), view = self.recipe(op), self.view(op)
-        inputs = len(op.operands) + self.indexed
-        return self.machine.recorded(recipe, inputs, *arguments, axes=view.axes, folded=view.folded, **self.named(op))
+        return self.recorded(op).steps(self.machine, self.view(op))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: OpT, *arrays: Array) -> Array:
-        view, steps = self.view(op), self.steps(op)
+        view, steps = self.view(op).undivided, self.steps(op)
         x, *vectors = arrays
         along = (1, 1, *view.shape[2:]) if view.folded else (1, 1, -1, 1)
         rows = [vector.reshape(along) for vector in vectors]
@@ -236,7 +103,7 @@ class ReductionKernel(LocalKernel[OpT]):
 
     def views_result(self, op: OpT) -> bool:
         view = self.view(op)
-        return op.type.size == op.operands[0].type.size and is_dense(view.strides, view.shape)
+        return op.type.size == op.operands[0].type.size and not view.shared and is_dense(view.strides, view.shape)
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def grid(self, op: OpT) -> tuple[Axis, ...]:
@@ -263,7 +130,7 @@ class ReductionKernel(LocalKernel[OpT]):
             self.emit_steps(build, op, (steps, dims), [ins[0], outs[0]], planes, scratch)
 
         small = steps.steps[-1].height == REDUCED
-        result = ReducedView(view.reduced, view.out, view.out, view.axes) if small else view
+        result = ReducedView(view.reduced, view.out, view.out, view.axes, shared=view.shared) if small else view
         return TileWork(
             tuple(inputs),
             (self._result(op.result, result, box),),
@@ -310,26 +177,44 @@ class ReductionKernel(LocalKernel[OpT]):
 
     # -- buffers -------------------------------------------------------------------------------------------------------
     def _tile(self, value: Value, view: ReducedView, box: Box) -> Buffer:
-        dims, strides = view.moved(extents(box))
+        dims, _ = view.moved(extents(box))
+        pieces = list(view.pieces(box, self.machine.cycles))
 
         def load(build: LaneBuild, address: int) -> None:
-            source = build.source(value) + 4 * box_offset(view.strides, box)
-            build.load_words(source, value.dtype, dims, strides, address)
+            for piece in pieces:
+                build.load_part(build.source(value) + 4 * piece.start, piece.strides, self.local(piece, dims, address))
 
-        kept = view.contents(value, box)
-        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), load, contents=kept)
+        return Buffer(
+            self.chip.aligned_bytes(dims),
+            "nchw",
+            4 * prod(dims),
+            load,
+            contents=view.contents(value, box),
+            runs=_all_runs(pieces),
+            loads=len(pieces),
+        )
 
     def _result(self, value: Value, view: ReducedView, box: Box) -> Buffer:
         """What `box` of the operand becomes, of a result that is seen as `view`."""
         part: Box = tuple((0, 1) if size == 1 else interval for size, interval in zip(view.shape, box))
-        dims, strides = view.moved(extents(part))
+        dims, _ = view.moved(extents(part))
+        pieces = list(view.pieces(part))
 
         def store(build: LaneBuild, address: int) -> None:
-            target = build.neuron(value) + 4 * box_offset(view.strides, box)
-            build.store_words(target, 4, dims, strides, address)
+            for piece in pieces:
+                target = build.neuron(value) + 4 * piece.start
+                build.store_part(target, piece.strides, self.local(piece, dims, address))
 
-        kept = view.contents(value, part)
-        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store, contents=kept)
+        kept, runs = view.contents(value, part), _all_runs(pieces)
+        return Buffer(self.chip.aligned_bytes(dims), "nchw", 4 * prod(dims), store, contents=kept, runs=runs)
+
+    def local(self, piece: TileMove, dims: Shape, address: int) -> Words:
+        """Where a piece of a tile of such dims lies."""
+        chip, (image, channel, row, word) = self.chip, self.chip.aligned_strides(dims)
+        down, lane = divmod(piece.channel, chip.lanes)
+        strides = (row, channel, 0, word) if piece.in_rows else (image, channel, row, word)
+        place = address + 4 * (piece.image * image + down * channel)
+        return Words(place, piece.sizes, strides, lane, chip.plane(address, dims))
 
     def _vector(self, value: Value, shape: Shape) -> Buffer:
         """Values along the reduced axis, one copy in every lane."""
@@ -344,7 +229,12 @@ class ReductionKernel(LocalKernel[OpT]):
             source = build.coefficient(build.coefficients.constant(_index(view).tobytes()))
             build.load_words(source, "f32", shape, _along_rows(shape), address)
 
-        return Buffer(self.chip.aligned_bytes(shape), "", 4 * prod(shape), load, True)
+        runs = Runs(shape[1], shape[1])
+        return Buffer(self.chip.aligned_bytes(shape), "", 4 * prod(shape), load, True, runs=runs)
+
+
+def _all_runs(pieces: Sequence[TileMove]) -> Runs:
+    return Runs(sum(piece.runs.outer for piece in pieces), sum(piece.runs.lanes for piece in pieces))
 
 
 def _along_rows(vector: Shape) -> Strides:

@@ -29,4 +29,4 @@ class HardmaxKernel(SoftmaxKernel):
     indexed = True
 
     def recipe(self, op: Softmax | LogSoftmax | Hardmax) -> tuple[Any, ...]:
-        return reductions.hardmax, self.view(op).count
+        return reductions.hardmax, self.count(op)
