@@ -187,6 +187,22 @@ def test_no_program_is_slower_than_the_float_one(
         assert taken <= cycles(module, precision, chip=chip, opt=level)
 
 
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+@pytest.mark.parametrize(
+    "left, right", [((8, 16, 16), (8, 16, 16)), ((64, 4, 8), (64, 8, 4)), ((5, 1551, 2), (5, 2, 2))]
+)
+def test_small_products_of_what_a_net_computes_are_float_where_that_is_quicker(
+    chip: str, left: tuple[int, ...], right: tuple[int, ...]
+) -> None:
+    """A net without weights has no modes to choose, and yet two ways."""
+    rng = np.random.default_rng(6)
+    shapes = {"data": left, "other": right}
+    n = Net(6)
+    module = n.done(n.matmul(*(n.input(*shape, name=name) for name, shape in shapes.items())))
+    data = {name: rng.normal(0, 1, (4 * shape[0], *shape[1:])).astype(np.float32) for name, shape in shapes.items()}
+    assert cycles(module, "int8", chip=chip, data=data) <= cycles(module, "f32", chip=chip)
+
+
 def test_a_trial_that_cannot_follow_the_passes_before_it_is_an_error() -> None:
     """It would look like a net that cannot be timed, and nothing would be compared with it."""
     target = find_target("bm1684")

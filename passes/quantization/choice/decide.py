@@ -66,7 +66,7 @@ def decide(
     1. What the file `table` says, where it exists, counts first; then what was decided for another input shape.
     2. With "auto", ops that integers do not suit are float (`hostile`).
     3. `mode` for all others; "auto" measures on the calibration data (`choice`), and without data takes "low", which
-       costs least and mostly loses little.
+       costs least and mostly loses little. Products of what the net computes have no modes, but float may be quicker.
 
     Raises FileFormatError for a table with lines that do not fit the net.
     """
@@ -85,9 +85,10 @@ def decide(
             if names.get(op) not in given and op not in in_float and wanted.ways.conversions.of(type(op)) is not None:
                 choice.in_float[op] = reason
     kept = {**in_float, **choice.in_float}
-    has_modes = [op for op in names if isinstance(op, Products) and is_constant(op.operands[1])]
-    left = [op for op in has_modes if op not in choice.modes and op not in kept]
-    if mode != "auto" or not left or ctx.data is None:
+    products = [op for op in names if isinstance(op, Products) and op not in choice.modes and op not in kept]
+    left = [op for op in products if is_constant(op.operands[1])]
+    choosable = products if wanted.ways.timed and ctx.trial is not None else left
+    if mode != "auto" or not choosable or ctx.data is None:
         default = wanted.ways.modes[0] if mode == "auto" else mode
         choice.modes = {**dict.fromkeys((op for op in function.ops if op not in kept), default), **choice.modes}
         if mode == "auto" and left and ctx.data is None:
