@@ -13,21 +13,18 @@ import argparse
 import json
 import tempfile
 from collections.abc import Iterator
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from bmcompiler.analysis.estimate import estimate as timing_of
-from bmcompiler.analysis.timing_profile import named_profiles, profile_for
+from bmcompiler.analysis.timing_profile import named_profiles
 from bmcompiler.defaults import LLM_TARGET
-from bmcompiler.driver import compile_readers
 from bmcompiler.llm.estimate import estimate
-from bmcompiler.llm.groups import BundleOptions, module_options
-from bmcompiler.llm.model import LanguageModel, open_model
-from bmcompiler.llm.nets import build_net
+from bmcompiler.llm.groups import BundleOptions
+from bmcompiler.llm.model import open_model
+from bmcompiler.llm.planned import net_cycles
 from bmcompiler.llm.precision import Precision
 
 BARS = {"qwen1.5-1.8b": 50.0, "qwen2.5-1.5b": 57.0, "llama2-7b": 13.3}
@@ -108,15 +105,6 @@ def _tensors(sizes: Sizes) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield f"{root}.mlp.gate_proj.weight", (inner, hidden)
         yield f"{root}.mlp.up_proj.weight", (inner, hidden)
         yield f"{root}.mlp.down_proj.weight", (hidden, inner)
-
-
-def net_cycles(model: LanguageModel, net: str, options: BundleOptions) -> int:
-    """Of a compiled net, by the vendor's cycle model."""
-    read = partial(build_net, model, net, length=options.length, precision=options.precision, logits=True)
-    result = compile_readers([read], module_options(options, net))
-    timing = timing_of(result, profile_for(LLM_TARGET, ["vendor"]))
-    assert timing is not None, "the chip has a cycle model"
-    return timing.cycles
 
 
 def measure(name: str, folder: Path, length: int, prefill: bool) -> None:

@@ -183,30 +183,38 @@ def _numbers(text: str) -> list[int]:
 @cli.command()
 @_FOLDER
 @_options
+@click.option("--plan", is_flag=True, help="Compile a layer, embeddings and scores, of noise, and say what they take.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def estimate(folder: Path, length: int, cache: int | None, as_json: bool, **given: Any) -> None:
+def estimate(folder: Path, length: int, cache: int | None, plan: bool, as_json: bool, **given: Any) -> None:
     """Say what the model in FOLDER needs of a board at least, before anything is compiled."""
     from bmcompiler.llm.config import read_architecture
     from bmcompiler.llm.estimate import estimate
+    from bmcompiler.llm.groups import BundleOptions
+    from bmcompiler.llm.planned import planned
 
     facts = read_architecture(folder)
     kinds = [given.pop("quantize")] if given.get("quantize") else _KINDS[::2] if facts.dtype != "bf16" else _KINDS[1::2]
     given.pop("quantize", None)
     rows = []
     for kind in kinds:
-        found = estimate(facts, _precision(facts.dtype, kind, **given), length, cache)
+        precision = _precision(facts.dtype, kind, **given)
+        if plan:
+            found = planned(facts, BundleOptions(precision, length, cache=cache))
+        else:
+            found = estimate(facts, precision, length, cache)
         rows.append({
             "types": kind, "first token s": round(found.first, 4), "tokens/s": round(1 / found.token, 1),
             "memory MB": round(found.memory / 1e6, 1), "weights MB": round((found.weights + found.head) / 1e6, 1),
             "cache MB": round(found.cache / 1e6, 2), "launches": found.launches,
         })  # fmt: skip
     if as_json:
-        click.echo(json.dumps({"length": length, "cache": cache or length, "rows": rows}, indent=2))
+        click.echo(json.dumps({"length": length, "cache": cache or length, "planned": plan, "rows": rows}, indent=2))
         return
     click.echo(format_table(list(rows[0]), [list(row.values()) for row in rows]), nl=False)
+    said, rest = ("programs", "") if plan else ("bounds", "; programs take longer, as --plan says")
     click.echo(
-        f"bounds for prompts of {length} tokens and {cache or length} in the cache, by the vendor's cycle model and "
-        "0.044 ms for a launch; programs take a little longer"
+        f"{said} for prompts of {length} tokens and {cache or length} in the cache, by the vendor's cycle model and "
+        f"0.044 ms for a launch{rest}"
     )
 
 

@@ -138,6 +138,21 @@ def open_model(folder: str | os.PathLike[str]) -> LanguageModel:
     return model
 
 
+def float_shapes(facts: Architecture, prefix: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of all tensors of a checkpoint whose weights are floats."""
+    yield f"{prefix}embed_tokens.weight", (facts.vocabulary, facts.hidden)
+    yield f"{prefix}norm.weight", (facts.hidden,)
+    yield "lm_head.weight", (facts.vocabulary, facts.hidden)
+    for index in range(facts.layers):
+        root = f"{prefix}layers.{index}."
+        for name, size in _norm_names(facts).items():
+            yield f"{root}{name}.weight", (size,)
+        for name, outputs, depth, bias in _linears(facts):
+            yield f"{root}{name}.weight", (outputs, depth)
+            if bias:
+                yield f"{root}{name}.bias", (outputs,)
+
+
 def _norm_names(facts: Architecture) -> dict[str, int]:
     """Norms of a layer with their sizes."""
     norms = facts.family.norms

@@ -16,8 +16,10 @@ from model_folders import small_config, small_tensors, write_folder
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from bmcompiler import bmodel
+from bmcompiler.analysis.timing_profile import named_profiles, profile_for
 from bmcompiler.bmodel.bm168x import IO_ALONE, Bm168xModel
 from bmcompiler.cli.llm import main as command
+from bmcompiler.defaults import LLM_TARGET
 from bmcompiler.errors import RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import TensorType
@@ -30,6 +32,7 @@ from bmcompiler.llm.generate import Generator, best
 from bmcompiler.llm.heads import best_token, greedy_head, sample_head
 from bmcompiler.llm.model import LanguageModel, open_model
 from bmcompiler.llm.perplexity import pieces
+from bmcompiler.llm.planned import net_cycles, planned
 from bmcompiler.llm.precision import Precision
 from bmcompiler.llm.sampling import Sampler
 from bmcompiler.ops.builder import Builder
@@ -241,6 +244,22 @@ def test_estimates_count_the_bytes_that_are_compiled(model: LanguageModel) -> No
     assert weight_bytes(256, 128, Precision("f16", 4, group_size=64), 4) == 256 * (64 + 2 * 3)
 
 
+def test_plans_take_the_time_of_what_is_compiled(model: LanguageModel) -> None:
+    """Whatever the weights; the norm behind the last layer aside."""
+    options = BundleOptions(KINDS["w4bf16"], length=16, cache=48, check="never")
+    bounds, found = estimate(model.architecture, options.precision, 16, 48), planned(model.architecture, options)
+    launching = bounds.launches * named_profiles(LLM_TARGET)["silicon"].launch * 1e-9
+    profile = profile_for(LLM_TARGET, ["vendor"])
+
+    def seconds(*nets: str) -> float:
+        names = [f"{net}_{layer}" for net in nets[:1] for layer in range(model.architecture.layers)]
+        return sum(net_cycles(model, name, options) for name in (*names, *nets[1:])) / profile.clock_hz
+
+    assert found.token - launching == pytest.approx(seconds("block_cache", "embedding_cache", "lm_head"), rel=0.03)
+    assert found.first - launching == pytest.approx(seconds("block", "embedding", "lm_head"), rel=0.03)
+    assert found.token > bounds.token and found.first > bounds.first and found.memory == bounds.memory
+
+
 def test_the_command_compiles_and_runs(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +296,8 @@ def test_the_command_compiles_and_runs(
     ):
         status, _, err = bmnet(*words)
         assert status in (1, 2) and said in err and err.count("bmnet-llm: ") == 1, (words, err)
+    status, out, _ = bmnet("estimate", str(folder), "--json", "--length", "32", "--plan", "--quantize", "w8f16")
+    assert status == 0 and json.loads(out)["planned"]
     status, out, _ = bmnet("estimate", str(folder), "--json", "--length", "32")
     rows = json.loads(out)["rows"]
     assert [row["types"] for row in rows] == ["w4f16", "w8f16", "f16"]
