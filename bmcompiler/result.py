@@ -105,7 +105,7 @@ class Result:
                 remedy="give the network an input",
             )
 
-    def session(self, device: int = 0, *, fast: bool = False) -> Session:
+    def session(self, device: int | str = 0, *, fast: bool = False) -> Session:
         """The model on a device of its chip, see `bmcompiler.runtime.Session`."""
         from bmcompiler.plugins.registry import lookup
 

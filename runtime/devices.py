@@ -5,6 +5,7 @@ A device is a chip or its simulator. `Session` uses nothing but `Device` and `Pr
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from bmcompiler.numeric.arrays import Array
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.spelling import spelled
 
+_PLACES = {"sim": "", "board": "-board"}
 MAX_DEVICES = 8  # bm1880.md 13
 
 
@@ -58,16 +60,31 @@ class Device(ABC):
         """All programs of a model, in file order. Raises UnsupportedError for a model of another chip."""
 
 
-def open_device(target: str, index: int = 0, fast: bool = False) -> Device:
-    """Device number `index` for models of `target`, in its fast mode if wanted.
+def open_device(target: str, device: int | str = 0, fast: bool = False) -> Device:
+    """A device for models of `target`, in its fast mode if wanted.
 
-    Raises UnsupportedError when no device plugin serves the target, or it has no fast mode.
+    Args:
+        device: number of a simulated one, or "sim:NUMBER"; "board:NUMBER" is one behind the vendor's libraries.
+
+    Raises:
+        UnsupportedError: no device plugin serves the target, or it has no fast mode.
+        RuntimeUseError: there is no such device.
     """
-    kind: Any = lookup("bmcompiler.devices", target, "device")
+    place, index = _place(device)
+    kind: Any = lookup("bmcompiler.devices", target + place, "device")
     is_device = isinstance(kind, type) and issubclass(kind, Device)
     if not is_device:
         raise UnsupportedError(f"device plugin '{target}' is not a Device")
     if fast and not kind.fast_mode:
         raise UnsupportedError(f"{target} has one way of running, no fast mode", remedy=f"leave out {spelled('fast')}")
-    device: Device = kind(index, fast=True) if fast else kind(index)
-    return device
+    opened: Device = kind(index, fast=True) if fast else kind(index)
+    return opened
+
+
+def _place(device: int | str) -> tuple[str, int]:
+    """What device plugins of a place have behind the target's name, and the number there."""
+    kind, _, number = device.partition(":") if isinstance(device, str) else ("sim", "", str(device))
+    kind, number = ("sim", kind) if kind.isdecimal() and not number else (kind, number or "0")
+    if kind not in _PLACES or not re.fullmatch(r"-?\d{1,9}", number):
+        raise RuntimeUseError(f"'{device}' is no device", remedy="choose a number, sim:NUMBER or board:NUMBER")
+    return _PLACES[kind], int(number)

@@ -48,11 +48,13 @@ class Session(TakesPictures):
     _sizes: list[Size]
 
     def __init__(
-        self, model: str | Path | bytes | BModel, device: int = 0, *, net: str | None = None, fast: bool = False
+        self, model: str | Path | bytes | BModel, device: int | str = 0, *, net: str | None = None, fast: bool = False
     ) -> None:
-        """Load a model file, its bytes, or a model in memory, on device number `device` of its chip.
+        """Load a model file, its bytes, or a model in memory, on a device of its chip.
 
         Args:
+            device: number of a simulated one ("sim:0" is 0), or "board:0": a board behind the vendor's installed
+                libraries, for chips that have such a device plugin.
             net: name of the net to run; by default the first.
             fast: let the simulator add floats in any order: quicker, and close to the results of the chip, not
                 equal; integers are not affected. `mode` then says what is different.

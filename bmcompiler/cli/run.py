@@ -68,7 +68,12 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 )
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("--net", metavar="NAME", help="The net to run, where the model has several.")
-@click.option("--device", type=int, default=0, show_default=True, help="Number of the device to run on.")
+@click.option(
+    "--device",
+    default="sim:0",
+    show_default=True,
+    help="Device to run on: sim:NUMBER, or board:NUMBER behind the vendor's installed libraries.",
+)
 def cli(
     *,
     model: Path,
@@ -86,7 +91,7 @@ def cli(
     check: Path | None,
     fast: bool,
     net: str | None,
-    device: int,
+    device: str,
 ) -> None:
     """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
     from bmcompiler.analysis.timing_profile import profile_for
@@ -142,7 +147,7 @@ def cli(
     _say_written(output, trace)
 
 
-def _session(model: Path, device: int, net: str | None, fast: bool) -> Any:
+def _session(model: Path, device: str, net: str | None, fast: bool) -> Any:
     """The net of that name, or the only one. Raises UsageError where there are several and none is named."""
     from bmcompiler.errors import UsageError
     from bmcompiler.plugins.registry import lookup
