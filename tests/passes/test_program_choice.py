@@ -254,5 +254,5 @@ def test_accuracy_may_cost_a_share_of_float_or_all_of_it_where_integers_take_mor
     ways = Ways(Scales.conversions, (), timed=True, share=share)
     monkeypatch.setattr(Problem, "cycles", lambda self, chosen: least)
     monkeypatch.setattr(Search, "_within", lambda self, limit: (limits.append(limit), start)[1])
-    Search(known, start, trials, ways, Aim(), 1000).found()  # type: ignore[arg-type]
+    Search(known, start, trials, ways, Aim(), 1000).aimed()  # type: ignore[arg-type]
     assert limits == [wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bmcompiler.ir import Function, Operation
 from bmcompiler.options import Progress
@@ -19,10 +20,12 @@ from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.choice.weighing import Weighing, again
 from bmcompiler.target import Target
 
-_PRODUCTS = 100 << 30
+_PRODUCTS = 80 << 30
 """Products that the measurement of consequences may take, about."""
 _VALUES = 96 << 20
 """Values of errors of layers that are held for it, about."""
+_SEARCHED = 6 << 30
+"""Products of the samples that assignments are tried on, about, before decisions are looked at."""
 _FEW = 2
 """Samples that the cheapest assignment is measured on, where it is all that is asked for."""
 
@@ -36,7 +39,8 @@ class Chooser:
        errors of several units add up as independent noise. Errors of other modes have consequences in proportion.
        Where the cheapest assignment is exact enough this is left out, but if each decision is to be explained.
     3. The cheapest assignment that keeps every cluster within bounds is solved for, and measured on other samples;
-       where it is worse than expected, the bounds of the next are narrower by as much.
+       where it is worse than expected, the bounds of the next are narrower by as much. By default, of large nets,
+       these are some of those held back; all of them show what was found, and what decisions need.
 
     The bounds are `Aim`. By default they are ERROR while cycles stay below WORTH times those of the cheapest
     assignment, if that brings much, COARSE while they stay below DEAR times and it is reached, and RUIN at any cost.
@@ -68,6 +72,7 @@ class Chooser:
         affordable = min(int(_PRODUCTS / each / max(1, layers / 2)), _VALUES // size)
         self.tried = range(max(1, min(3, count // 2, affordable)))
         self.held_back = range(len(self.tried), count) if count > len(self.tried) else range(count)
+        self.searched = max(_FEW, _SEARCHED // each)
 
     def choose(self, aim: Aim, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> Choice:
         """Options for all units. `fixed`: modes that stay; `in_float`: what stays in float anyway, with the reason."""
@@ -76,8 +81,8 @@ class Chooser:
         accepted = next(iter(nets.values()))[1]
         parts = units(self.function, accepted)
         costs = OptionCosts(self.function, self.target, self.ways, self.programs, fixed)
-        held_back = self.held_back[:_FEW] if aim.is_cheapest else self.held_back
-        trials = Trials(self.lower, self.reference, held_back, self.programs, costs, fixed, in_float)
+        look = self.held_back[: _FEW if aim.is_cheapest else None if aim.given else self.searched]
+        trials = Trials(self.lower, self.reference, look, self.programs, costs, fixed, in_float)
         weighing = Weighing(self.reference, self.target, self.tried, fixed, self.progress)
         integer = [unit for unit in parts if unit.head in accepted]
         lows = {mode: low for mode, (low, _) in nets.items()}
@@ -86,7 +91,8 @@ class Chooser:
             weighing.measure(integer, taken, lows)
         problem, start = _start(weighing.problem(parts, taken), trials)
         first = trials.measure(start)
-        coarse = first.worst > aim.wanted or not (aim.is_cheapest or first.keeps)
+        everywhere = trials if aim.is_cheapest else replace(trials, held_back=self.held_back)
+        coarse = first.worst > aim.wanted or not (aim.is_cheapest or everywhere.measure(start).keeps)
         if coarse and costs.spared and not aim.is_cheapest:  # what accuracy may cost depends on float
             taken = costs.of_units(parts, integer, lows, spare=False)
             problem, start = _start(weighing.problem(parts, taken), trials)
@@ -99,7 +105,10 @@ class Chooser:
             problem = costs.in_programs(problem, lows)
             start = again(problem, start)
         search = Search(problem, Found(start, first), trials, self.ways, aim, costs.whole)
-        found = search.start if aim.is_cheapest else search.found()
+        found = search.start
+        if not aim.is_cheapest:
+            search, found = search.on(self.held_back, search.aimed())
+            found = search.decided(found)
         return told(search, found, weighing, explains=self.explains)
 
 

@@ -41,7 +41,7 @@ Errors = dict[Unit, list[Array]]
 
 _MOST = 128
 """Errors that are put into the float net one at a time, more of them in runs of neighbours."""
-_PRODUCTS = 48 << 30
+_PRODUCTS = 32 << 30
 """Products that these runs have together in a step, about: of large nets there are fewer, but `_LEAST`."""
 _LEAST = 16
 _TINY = 1e-30

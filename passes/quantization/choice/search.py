@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -60,9 +60,20 @@ class Search:
     whole: int | None
     tried: list[Found] = field(default_factory=list)
 
-    def found(self) -> Found:
-        """The assignment that is taken."""
-        found = self._affordable() if self.ways.on_host else self._quick_enough()
+    def aimed(self) -> Found:
+        """What `aim` asks for, but for decisions."""
+        return self._affordable() if self.ways.on_host else self._quick_enough()
+
+    def on(self, steps: Sequence[int], found: Found) -> tuple[Search, Found]:
+        """The search on other steps, and an assignment measured there."""
+        if steps == self.trials.held_back:
+            return self, found
+        trials = replace(self.trials, held_back=steps)
+        start, last = (replace(each, measured=trials.measure(each.chosen)) for each in (self.start, found))
+        return replace(self, start=start, trials=trials, tried=[]), last
+
+    def decided(self, found: Found) -> Found:
+        """An assignment, or by default one that keeps decisions that it loses."""
         return found if self.aim.given or found.measured.keeps else self._deciding(found)
 
     def next_better(self, found: Found) -> Found | None:

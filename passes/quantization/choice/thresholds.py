@@ -21,7 +21,7 @@ _GAIN = 0.9
 """Part of the errors of outputs to which a change has to bring them to be worth it."""
 _LEAST = 1e-6
 """Energies below this are the same: nothing is gained by less."""
-_LOOK = 2
+_LOOK = 1
 """Samples on which all methods are measured of a large net."""
 _PRODUCTS = 16 << 30
 """Products that the measurements of a net that is not large have together, at most."""
