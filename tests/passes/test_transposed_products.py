@@ -11,6 +11,7 @@ from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.layout.transposed_products import TransposedProducts
 from bmcompiler.passmanager import PassContext
 from bmcompiler.target import find_target
+from bmcompiler.testing import check_op
 
 TARGET = find_target("bm1684x")
 
@@ -79,3 +80,39 @@ def test_constants_of_f32_are_transposed_once_and_for_all(dtype: str, readers: i
     ops(module)
     products = [op for op in module.main.ops if op.short_name == "matmul"]
     assert [bool(op.attributes.get("transpose_right", False)) for op in products] == [stays] * readers
+
+
+def thin(rows: int, columns: int, transposed: bool, dtype: str = "f32") -> Module:
+    """A product whose result has few columns."""
+    b = Builder.new("net")
+    left = b.input("left", TensorType((5, rows, 3), dtype))
+    right = b.input("right", TensorType((5, columns, 3) if transposed else (5, 3, columns), dtype))
+    return b.outputs([b.matmul(left, right, transpose_right=transposed, activation="relu")], ["y"])
+
+
+def test_rows_of_thin_products_are_columns() -> None:
+    assert ops(thin(1551, 2, transposed=False)) == ["permute", "matmul", "permute"]
+    assert ops(thin(1551, 2, transposed=True)) == ["matmul", "permute"]
+
+
+def test_other_products_keep_their_rows() -> None:
+    for module in (thin(20, 16, False), thin(1551, 17, False), thin(2, 2, True), thin(1551, 2, False, "f16")):
+        assert ops(module) == ["matmul"]
+
+
+def test_a_left_operand_that_lies_transposed_stays() -> None:
+    b = Builder.new("net")
+    left, right = b.input("left", TensorType((5, 3, 1551), "f32")), b.input("right", TensorType((5, 3, 2), "f32"))
+    assert ops(b.outputs([b.matmul(left, right, transpose_left=True)], ["y"])) == ["matmul"]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_thin_products_compute_what_evaluate_does(transposed: bool) -> None:
+    shapes = [(5, 1551, 3), (5, 2, 3) if transposed else (5, 3, 2)]
+    check_op(
+        lambda b, x, y: b.matmul(x, y, transpose_right=transposed, activation="relu"),
+        shapes,
+        target="bm1684x",
+        quantize="f32",
+        seeds=1,
+    )
