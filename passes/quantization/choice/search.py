@@ -30,6 +30,8 @@ _HALVED = 8
 """How often bounds are halved where they ask for nothing new."""
 _PROGRAMS = 2
 """Programs that the search for what keeps decisions compiles, at most."""
+_NOTABLE = 2.0
+"""How many times the error that is asked for is worth a word, where only float keeps it."""
 _FINER = 0.4
 """Part of the error that the next better assignment is to leave."""
 _DEARER = 1.2
@@ -163,10 +165,37 @@ class Search:
         return self.aim.error is not None and found.measured.worst > self.aim.error * MARGIN
 
     def _all_float(self, found: Found) -> Found:
-        """All in float, where every unit has that, or an assignment that was found."""
+        """All in float, where every unit has that, but for integers that spare cycles within what is asked for.
+
+        Else an assignment that was found.
+        """
         plain = {unit: _float_of(each) for unit, each in self.problem.options.items()}
         chosen = {unit: option for unit, option in plain.items() if option is not None}
-        return Found(chosen, self.trials.measure(chosen)) if len(chosen) == len(plain) else found
+        if len(chosen) < len(plain):
+            return found
+        near = self._eased(chosen, self.aim.error) if self.aim.error is not None else None
+        if near is not None and near.measured.worst <= self.aim.wanted and self._quicker_than_float(near):
+            return near
+        return Found(chosen, self.trials.measure(chosen))
+
+    def nearest_miss(self, found: Found) -> Found | None:
+        """What misses what is asked for by least, and is quicker, where nothing but float keeps it."""
+        if not self.aim.given or any(option.name != FLOAT for option in found.chosen.values()):
+            return None
+        self._eased(found.chosen, self.aim.wanted * MARGIN)
+        cycles = self.problem.cycles
+        missed = [each for each in self.tried if cycles(each.chosen) < cycles(found.chosen)]
+        nearest = min(missed, key=lambda each: (each.measured.worst, cycles(each.chosen)), default=None)
+        return nearest if nearest is not None and nearest.measured.worst <= _NOTABLE * self.aim.wanted else None
+
+    def _quicker_than_float(self, found: Found) -> bool:
+        taken = self.trials.cycles(found.chosen)
+        return taken is not None and self.whole is not None and taken < self.whole
+
+    def _eased(self, chosen: Chosen, error: float) -> Found | None:
+        """What spares cycles of an assignment by errors that are expected to be within one; None without any."""
+        solved = eased(self.problem, chosen, np.full(len(self.start.measured.energies), error**2))
+        return None if solved == chosen else self._tried(solved)
 
     def _all_integers(self, most: float) -> Found | None:
         """The integers alone, where they ruin and miss nothing and their program takes at most so many cycles.

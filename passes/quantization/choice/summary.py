@@ -17,8 +17,6 @@ from bmcompiler.spelling import spelled
 
 _NAMED = 8
 """Layers on the host that are named, at most."""
-_NEAR = 2.0
-"""How many times the error that is asked for is still worth a word."""
 
 
 @dataclass
@@ -95,15 +93,11 @@ def _better(search: Search, found: Found) -> str:
 
 
 def _nearest(search: Search, found: Found) -> str:
-    """What was tried that misses what is asked for by least and is quicker, where nothing in integers keeps it."""
-    if not search.aim.given or any(option.name != FLOAT for option in found.chosen.values()):
+    """What misses what is asked for by least, and what it spares, where only float keeps it."""
+    nearest = search.nearest_miss(found)
+    if nearest is None:
         return ""
-    cycles, worst = search.problem.cycles(found.chosen), search.aim.wanted * _NEAR
-    missed = [each for each in search.tried if each.measured.worst <= worst]
-    missed = [each for each in missed if search.problem.cycles(each.chosen) < cycles]
-    if not missed:
-        return ""
-    nearest = min(missed, key=lambda each: (each.measured.worst, search.problem.cycles(each.chosen)))
+    cycles = search.problem.cycles(found.chosen)
     error, less = nearest.measured.worst, 1 - search.problem.cycles(nearest.chosen) / cycles
     return f"; {error:.2%} for {less:.0%} fewer cycles: {spelled('max_error', ceil(error * 1000) / 10)}"
 
