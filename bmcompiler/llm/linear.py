@@ -1,4 +1,4 @@
-"""The linear layers of a checkpoint: floats, or the codes of GPTQ and AWQ as they are."""
+"""The linear layers of a checkpoint: floats, or the codes of GPTQ, AWQ and compressed-tensors as they are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bmcompiler.llm.checkpoint import Checkpoint
 from bmcompiler.numeric.arrays import Array, Bytes, Floats, Indices, Ints
 from bmcompiler.numeric.packed_weights import PackedWeights, dequantized, groups_of, packed, rows_of
 
+_COMPRESSED = "compressed-tensors"
 _AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 """Which nibble of a word holds column 0, 1, .. of eight."""
 
@@ -60,7 +61,7 @@ class CodeScheme:
     """How a checkpoint is quantized.
 
     Attributes:
-        method: "gptq" or "awq". bits: of a code. group_size: inputs of a group, 0 for all.
+        method: "gptq", "awq" or "compressed-tensors". bits: of a code. group_size: inputs of a group, 0 for all.
         added: to zero points as they are stored.
     """
 
@@ -75,11 +76,13 @@ def scheme_of(given: Mapping[str, Any] | None, file: Path) -> CodeScheme | None:
     if given is None:
         return None
     method, bits, group = given.get("quant_method"), given.get("bits"), given.get("group_size")
+    if method == _COMPRESSED:
+        return _compressed_scheme(given, file)
     if method not in ("gptq", "awq"):
         raise UnsupportedError(
             f"quantization method '{method}' is not supported",
             file=file,
-            remedy="give a checkpoint of gptq or awq, or the float model, which is quantized here",
+            remedy="give a checkpoint of gptq, awq or compressed-tensors, or the float model, which is quantized here",
         )
     known = (4, 8) if method == "gptq" else (4,)
     if type(bits) is not int or bits not in known:
@@ -96,6 +99,26 @@ def scheme_of(given: Mapping[str, Any] | None, file: Path) -> CodeScheme | None:
     return CodeScheme(method, bits, max(group, 0), added)
 
 
+def _compressed_scheme(given: Mapping[str, Any], file: Path) -> CodeScheme:
+    """Of packed weights with one configuration for all layers that are quantized."""
+    groups = given.get("config_groups")
+    only = next(iter(groups.values())) if isinstance(groups, dict) and len(groups) == 1 else None
+    weights = only.get("weights") if isinstance(only, dict) else None
+    known = isinstance(only, dict) and isinstance(weights, dict) and not only.get("input_activations")
+    weights = weights if isinstance(weights, dict) else {}
+    bits, strategy = weights.get("num_bits"), weights.get("strategy")
+    known = known and weights.get("type") == "int" and strategy in ("group", "channel")
+    size = weights.get("group_size") if strategy == "group" else 0
+    known = known and bits in (4, 8) and given.get("format") == "pack-quantized"
+    if not known or type(bits) is not int or type(size) is not int or size < 0:
+        raise UnsupportedError(
+            f"compressed-tensors of format '{given.get('format')}' with these settings is not supported",
+            file=file,
+            remedy="known are pack-quantized integers of 4 and 8 bits by group or channel, activations in float",
+        )
+    return CodeScheme(_COMPRESSED, bits, size, 0)
+
+
 def check_linear(
     checkpoint: Checkpoint, name: str, outputs: int, depth: int, scheme: CodeScheme | None, bias: bool
 ) -> None:
@@ -106,6 +129,12 @@ def check_linear(
         checkpoint.place(f"{name}.weight", [outputs, depth])
         return
     per, groups = 32 // scheme.bits, groups_of(depth, scheme.group_size)
+    if scheme.method == _COMPRESSED:
+        checkpoint.place(f"{name}.weight_packed", [outputs, -(-depth // per)])
+        checkpoint.place(f"{name}.weight_scale", [outputs, groups])
+        if f"{name}.weight_zero_point" in checkpoint:
+            checkpoint.place(f"{name}.weight_zero_point", [-(-outputs // per), groups])
+        return
     packed_shape = [depth // per, outputs] if scheme.method == "gptq" else [depth, outputs // per]
     checkpoint.place(f"{name}.qweight", packed_shape)
     checkpoint.place(f"{name}.qzeros", [groups, outputs // per])
@@ -117,6 +146,8 @@ def read_linear(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeSchem
     added = checkpoint.read(f"{name}.bias").astype(np.float32) if bias else None
     if scheme is None or f"{name}.weight" in checkpoint:
         return LinearLayer(checkpoint.read(f"{name}.weight"), depth, added)
+    if scheme.method == _COMPRESSED:
+        return _compressed(checkpoint, name, depth, scheme, added)
     rows, order = 0 if scheme.method == "gptq" else 1, _AWQ_ORDER if scheme.method == "awq" else None
     codes = _unpacked(checkpoint.read(f"{name}.qweight"), scheme.bits, rows, order).T
     zeros = _unpacked(checkpoint.read(f"{name}.qzeros"), scheme.bits, 1, order).T
@@ -131,6 +162,20 @@ def read_linear(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeSchem
     return LinearLayer(weights, depth, added, permuted)
 
 
+def _compressed(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeScheme, bias: Floats | None) -> LinearLayer:
+    """Codes packed along the inputs, zero points along the outputs; without these codes are signed."""
+    codes = _unpacked(checkpoint.read(f"{name}.weight_packed"), scheme.bits, 1, None)[:, :depth]
+    permuted = _order(checkpoint, name, depth, scheme, "weight_g_idx")
+    scale, zeros = np.ascontiguousarray(checkpoint.read(f"{name}.weight_scale")), None
+    if f"{name}.weight_zero_point" in checkpoint:
+        zeros = _unpacked(checkpoint.read(f"{name}.weight_zero_point"), scheme.bits, 0, None)[: len(codes)]
+        zeros = np.ascontiguousarray(zeros)
+    codes = codes if permuted is None else codes[:, permuted]
+    return LinearLayer(
+        PackedWeights(packed(codes, scheme.bits), scale, zeros, scheme.bits, scheme.group_size), depth, bias, permuted
+    )
+
+
 def _unpacked(words: Array, bits: int, axis: int, order: tuple[int, ...] | None) -> Bytes:
     """Codes of int32 words, which become 32 / bits times as many along an axis."""
     shifts = np.asarray(order or range(32 // bits), np.uint32) * np.uint32(bits)
@@ -139,19 +184,19 @@ def _unpacked(words: Array, bits: int, axis: int, order: tuple[int, ...] | None)
     return np.moveaxis(codes.reshape(*moved.shape[:-1], -1), -1, axis)
 
 
-def _order(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeScheme) -> Indices | None:
+def _order(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeScheme, kind: str = "g_idx") -> Indices | None:
     """The inputs group by group, where a checkpoint was quantized in the order of their activity (`desc_act`)."""
-    if f"{name}.g_idx" not in checkpoint:
+    if f"{name}.{kind}" not in checkpoint:
         return None
-    place = checkpoint.place(f"{name}.g_idx", [depth])
-    groups = checkpoint.read(f"{name}.g_idx").astype(np.int64)
+    place = checkpoint.place(f"{name}.{kind}", [depth])
+    groups = checkpoint.read(f"{name}.{kind}").astype(np.int64)
     plain: Ints = np.arange(depth) // (scheme.group_size or depth)
     if np.array_equal(groups, plain):
         return None
     order = np.argsort(groups, kind="stable")
     if not np.array_equal(groups[order], plain):
         raise UnsupportedError(
-            f"tensor '{name}.g_idx' has groups that do not hold {scheme.group_size} inputs each",
+            f"tensor '{name}.{kind}' has groups that do not hold {scheme.group_size} inputs each",
             file=place.file,
             remedy="quantize the model with desc_act false",
         )

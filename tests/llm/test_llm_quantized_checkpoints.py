@@ -49,6 +49,11 @@ def quantized_tensors(
         wide = scales[groups].astype(np.float32) * (codes - zeros[groups]).astype(np.float32)
         plain[name] = wide.T.copy()
         straight = tuple(range(32 // bits))
+        if method == "compressed-tensors":
+            packed[f"{root}.weight_packed"] = words(codes.T, bits, straight)
+            packed[f"{root}.weight_scale"] = np.ascontiguousarray(scales.T)
+            packed[f"{root}.weight_zero_point"] = np.ascontiguousarray(words(zeros, bits, straight).T)
+            continue
         if method == "gptq":
             packed[f"{root}.qweight"] = np.ascontiguousarray(words(codes.T, bits, straight).T)
             packed[f"{root}.qzeros"] = words((zeros - stored) % 2**bits, bits, straight)
@@ -57,6 +62,12 @@ def quantized_tensors(
             packed[f"{root}.qzeros"] = words(zeros, bits, AWQ_COLUMNS)
         packed[f"{root}.scales"] = scales
     return packed, plain
+
+
+def compressed(bits: int, **more: Any) -> dict[str, Any]:
+    """Settings of compressed-tensors."""
+    weights = {"num_bits": bits, "type": "int", "strategy": "group", "group_size": GROUP, **more}
+    return {"format": "pack-quantized", "config_groups": {"group_0": {"weights": weights, "targets": ["Linear"]}}}
 
 
 def quantized_model(folder: Path, method: str, bits: int, tensors: dict[str, np.ndarray], **more: Any) -> LanguageModel:
@@ -73,6 +84,8 @@ def quantized_model(folder: Path, method: str, bits: int, tensors: dict[str, np.
         ("gptq", 4, {"checkpoint_format": "gptq_v2"}),
         ("gptq", 4, {"desc_act": True}),
         ("awq", 4, {"version": "gemm", "zero_point": True}),
+        ("compressed-tensors", 4, compressed(4)),
+        ("compressed-tensors", 8, compressed(8)),
     ],
 )
 def test_codes_mean_what_the_floats_are(method: str, bits: int, more: dict[str, Any], tmp_path: Path) -> None:
@@ -113,6 +126,24 @@ def test_groups_of_unlike_sizes_are_refused(tmp_path: Path) -> None:
     model = quantized_model(tmp_path, "gptq", 4, packed, desc_act=True)
     with pytest.raises(UnsupportedError, match="g_idx' has groups that do not hold 32 inputs each"):
         model.layer(0)
+
+
+def test_compressed_codes_without_zero_points_are_signed(tmp_path: Path) -> None:
+    packed, _ = quantized_tensors("compressed-tensors", 4)
+    given = {name: values for name, values in packed.items() if "zero_point" not in name}
+    layer = quantized_model(tmp_path, "compressed-tensors", 4, given, **compressed(4)).layer(0).up
+    assert isinstance(layer.weight, PackedWeights)
+    scale = given["model.layers.0.mlp.up_proj.weight_scale"].astype(np.float32).repeat(GROUP, 1)
+    codes = given["model.layers.0.mlp.up_proj.weight_packed"].view(np.uint32)
+    first = (codes & 15).astype(np.float32) - 8
+    np.testing.assert_array_equal(layer.dense()[:, ::8], first * scale[:, ::8])
+
+
+@pytest.mark.parametrize("wrong", [{"type": "float"}, {"num_bits": 2}, {"strategy": "tensor"}, {"group_size": None}])
+def test_compressed_weights_that_nobody_knows_are_a_sentence(wrong: dict[str, Any], tmp_path: Path) -> None:
+    packed, _ = quantized_tensors("compressed-tensors", 4)
+    with pytest.raises(UnsupportedError, match="compressed-tensors of format 'pack-quantized'"):
+        quantized_model(tmp_path, "compressed-tensors", 4, packed, **compressed(4, **wrong))
 
 
 @pytest.mark.parametrize("kind", ["qweight", "qzeros", "scales"])
