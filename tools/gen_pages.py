@@ -4,7 +4,7 @@
 
 SUPPORTED_OPS.md: source op -> TensorOps -> where each target runs them. Nothing in it is kept by hand: the node cases
 of the installed onnx package are imported, the Caffe layer tests of this project run and every conversion in them is
-recorded; what comes out is canonicalized and put to the target op by op, as the pipeline does.
+recorded; what comes out is simplified and put to the target op by op, as the pipeline does.
 
 pyproject.toml: a line for each pass of the tree.
 

@@ -19,7 +19,7 @@ from bmcompiler.ops.elements.logic import Compare, Where
 from bmcompiler.ops.layers.reduce import Arg, Reduce
 from bmcompiler.ops.places.index import OneHot
 from bmcompiler.ops.places.order import Cumulate, TopK
-from bmcompiler.passes.rewriting import make, rebuild
+from bmcompiler.passes.rewriting import hand_name, make, rebuild
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 _WIDE, _NARROW = "i64", "i32"
@@ -83,7 +83,16 @@ class _Narrowing:
             return False
         for place in places:
             op.set_operand(place, self.narrow(op.operands[place]))
+        self.forward(op)
         return True
+
+    def forward(self, op: TensorOp) -> None:
+        """A cast to i32 has nothing left to do; outputs that are inputs, constants or other outputs keep it."""
+        value = op.operands[0]
+        made = isinstance(value.op, TensorOp) and not isinstance(value.op, Weight)
+        if isinstance(op, Cast) and op.dtype == value.dtype and made and value not in self.function.returned:
+            hand_name(op, value)
+            op.result.replace_all_uses_with(value)
 
     # -- what fits -----------------------------------------------------------------------------------------------------
     def fits(self, value: Value, need: _Need) -> bool:

@@ -96,3 +96,14 @@ def test_a_float_is_an_index_but_no_sum_of_it_is_narrow() -> None:
         at = n.cast(n.input(2, name="x"), dtype="i64", truncate=True)
         at = n.add(at, numbers(n, more), wrap=True) if more else at
         assert narrowed(n.done(row(n, at))) == wide
+
+
+def test_outputs_are_what_was_computed_without_a_cast_of_i32() -> None:
+    n = Net()
+    at = n.input(3, dtype="i64", name="at")
+    module = n.done(n.mod(at, numbers(n, 7)))
+    (before,) = run_module(module, {"at": np.asarray([9, -1, 3])}).values()
+    assert not narrowed(module)
+    assert [op.short_name for op in module.main.ops] == ["weight", "mod", "return"]
+    (after,) = run_module(module, {"at": np.asarray([9, -1, 3], np.int32)}).values()
+    np.testing.assert_array_equal(after, before)

@@ -9,15 +9,19 @@ from importlib.metadata import version
 from typing import Any
 
 from bmcompiler.errors import BMError
-from bmcompiler.ir import Module
+from bmcompiler.ir import Module, Operation
 from bmcompiler.ops import load_all, parse_module
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
+from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.passes.quantization.shift.conversions import CONVERSIONS
 from bmcompiler.passes.quantization.shift.probe import int8_refusal
+from bmcompiler.passes.simplify.narrow_borders import NARROW
 from bmcompiler.passes.support import decompositions
 from bmcompiler.passes.support.decompositions.base import BROADCASTING
 from bmcompiler.passes.support.legalize import Legalizer
 from bmcompiler.passmanager import run_pipeline
+from bmcompiler.pipelines import SIMPLIFY
 from bmcompiler.plugins.registry import entry_points
 from bmcompiler.target import find_target, unsupported_reason
 from supported_ops.samples import Source, caffe_sources, onnx_sources
@@ -35,6 +39,8 @@ How to read a target's column (for the first of its precisions: int8 on bm1880, 
 * **CPU**: part of it runs on the host, in a CPU subnet inside the model file; the reasons are the texts that the
   compile summary shows. Where several are listed, samples differ: constant or computed operands, attributes, shapes.
 * **nothing to run**: it is folded away at import or by `canonicalize`.
+
+Casts of inputs and outputs of 64 bits or bool, which the host makes, do not count.
 """
 
 
@@ -96,7 +102,7 @@ def _places(modules: Iterable[Module], target: Any) -> Places:
         copy = parse_module(text)
         copy.weights.update(weights)
         try:
-            run_pipeline(copy, "canonicalize")
+            run_pipeline(copy, ",".join((*(row.text for row in SIMPLIFY.rows), "dead-code")))
         except BMError:
             continue
         _place(copy, target, found)
@@ -108,7 +114,9 @@ def _place(module: Module, target: Any, found: Places) -> None:
     form = "int8" if target.precisions[0] == "int8" else "same"
     legalizer = Legalizer(module, target, form)
     rules, reasons = set(), []
-    ops = [op for op in module.main.ops[:-1] if op.short_name not in ("weight", "reshape")]
+    ops = [
+        op for op in module.main.ops[:-1] if op.short_name not in ("weight", "reshape") and not _at_border(op, module)
+    ]
     for op in ops:
         reason = int8_refusal(op, module, target) if form == "int8" else unsupported_reason(target, op)
         drafted = legalizer.draft(op, 4) if reason is not None else None
@@ -125,6 +133,14 @@ def _place(module: Module, target: Any, found: Places) -> None:
         found.native += 1
     else:
         found.empty += 1
+
+
+def _at_border(op: Operation, module: Module) -> bool:
+    """Whether an op only converts an input or an output to or from a type that model files do not have."""
+    if not isinstance(op, Cast):
+        return False
+    comes, goes = op.x in module.main.arguments, op.result in module.main.returned
+    return (comes and op.dtype in NARROW) or (goes and (op.x.dtype in NARROW or isinstance(op.x.op, Weight)))
 
 
 def _ops(targets: list[Any]) -> Iterator[str]:
