@@ -14,7 +14,7 @@ from bm1684x_golden import PROGRAMS, all_cases, model, streams
 from bmcompiler.backends.bm1684x import isa
 from bmcompiler.backends.bm1684x.asm import listing
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.codes import Function, Move, Precision, Task
+from bmcompiler.backends.bm1684x.codes import ITEM_BYTES, Function, Move, Precision, Task
 from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, SimulatorError
@@ -97,18 +97,19 @@ def test_broadcasts_end_with_the_last_lane_and_a_refusal_names_its_command(form:
             compile_plan([group], memories)
 
 
-@pytest.mark.parametrize("count", [64, 65, 1000, CHIP.lmem_size])
+@pytest.mark.parametrize("precision", [Precision.INT8, Precision.INT16, Precision.FP32])
+@pytest.mark.parametrize("size", [64, 68, 1000, CHIP.lmem_size])
 @pytest.mark.parametrize("load", [True, False])
-def test_a_block_that_ends_its_lane_goes_on_in_the_next(count: int, load: bool) -> None:
+def test_a_block_that_ends_its_lane_goes_on_in_the_next(size: int, load: bool, precision: Precision) -> None:
     memories, begin = _memories(4), 6 * CHIP.lmem_size - 64
     sides = [transfers.Side(at, (1, 1, 1, 1), (1, 1, 1, 1)) for at in (transfers.in_window(begin), CHIP.global_base)]
-    fields = transfers.copy(*(sides if load else sides[::-1]), Precision.INT8).fields
-    fields |= {"cmd_type": Move.GENERAL, "src_c_str": count}
+    fields = transfers.copy(*(sides if load else sides[::-1]), precision).fields
+    fields |= {"cmd_type": Move.GENERAL, "src_c_str": size // ITEM_BYTES[precision]}
     outside = memories.globals.area(CHIP.global_base)
     before = (memories.local.bytes if not load else outside).reshape(-1).copy()
     compile_plan([CommandGroup(b"", isa.TENSOR.pack(fields))], memories).run()
-    inside = memories.local.bytes.reshape(-1)[begin : begin + count]
-    assert (inside == outside[:count]).all() and (inside == before[0 if load else begin :][:count]).all()
+    inside = memories.local.bytes.reshape(-1)[begin : begin + size]
+    assert (inside == outside[:size]).all() and (inside == before[0 if load else begin :][:size]).all()
 
 
 def test_a_command_that_fails_when_it_runs_is_named() -> None:
