@@ -86,12 +86,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("target", "quantize", "pixels", "limit"), [(*chip, 2 if chip[0] == "bm1684x" else 4) for chip in CHIPS[1:]]
+    ("target", "quantize", "pixels", "share"), [(*chip, 1 if chip[0] == "bm1684x" else 0.95) for chip in CHIPS[1:]]
 )
 def test_boxes_of_a_letterboxed_yolo(
-    target: str, quantize: str, pixels: str, limit: int, pages: tuple[Path, Path]
+    target: str, quantize: str, pixels: str, share: float, pages: tuple[Path, Path]
 ) -> None:
-    """All of float's boxes; in bytes on the older chips one of forty is 3 pixels off, which is a step of its size."""
+    """On the older chips one of forty may be 3 pixels off, which is a step of its size, or missed at the threshold."""
     shown, seen = pages
     options: dict[str, Any] = {"letterbox": 114, "channel_order": "bgr"}
     model = third_party("yolox_chars.onnx")
@@ -102,10 +102,10 @@ def test_boxes_of_a_letterboxed_yolo(
     result = bmcompiler.compile(model, target=target, quantize=quantize, images=images, fuse_preprocess=pixels)
     session = Session(result.to_bytes())
     (found,) = session.run(session.images(shown)).values()
+    distances = []
     for number, sample in enumerate(samples):
         boxes = yolox(net.run(None, {taken.name: sample[None]}))
         mine = yolox([found[number : number + 1]])
         assert len(boxes) >= 8 and abs(len(mine) - len(boxes)) <= 1
-        for box in boxes:
-            distance = min(np.abs(np.subtract(each, box)).max() for each in mine)
-            assert distance < limit, (number, distance)
+        distances += [min(np.abs(np.subtract(each, box)).max() for each in mine) for box in boxes]
+    assert np.mean(np.array(distances) < 2) >= share, sorted(distances)[-5:]
