@@ -63,7 +63,7 @@ def arg(node: Node, b: Builder) -> Value:
         return b.cast(b.arg(x, **how), dtype="i64")
     back = b.arg(slice_axes(b, x, {axis: (size - 1, -size - 1, -1)}), **how)
     last = b.weight(np.asarray(size - 1, np.int32), "last")
-    out = b.cast(b.sub(last, back), dtype="i64")
+    out = b.cast(b.sub(last, back, wrap=True), dtype="i64")
     return out
 
 
