@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -111,15 +111,6 @@ def _in_turns(*chips: Sequence[tuple[str, str]], names: Iterable[str] = GRAPHS) 
     ]
 
 
-def _with_twice_the_images() -> Iterator[Any]:
-    """All that were mended; those that take longer yet fail for as long as they do."""
-    spilled = "one image stays in local memory, two do not, and their groups lie in the batch: split-images leaves them"
-    mark = pytest.mark.xfail(strict=True, reason=spilled)
-    for case in _in_turns(CHIPS, names=MENDED):
-        spills = case.values[:2] == ("group norm", "bm1684x")
-        yield pytest.param(*case.values, marks=[*case.marks, mark] if spills else case.marks)
-
-
 @pytest.mark.parametrize("name, chip, precision", _in_turns(CHIPS))
 def test_slow_kinds_of_graphs_take_near_the_time_of_their_bytes_or_products(
     name: str, chip: str, precision: str
@@ -149,7 +140,7 @@ def test_rows_share_what_a_command_costs(name: str, precision: str) -> None:
     check_op(lambda b, x: make(b, b.relu(x)), [small], target="dv700", quantize=precision, seeds=1)
 
 
-@pytest.mark.parametrize("name, chip, precision", list(_with_twice_the_images()))
+@pytest.mark.parametrize("name, chip, precision", list(_in_turns(CHIPS, names=MENDED)))
 def test_twice_the_images_take_twice_the_time(name: str, chip: str, precision: str) -> None:
     make, shape, _ = GRAPHS[name]
     once, twice = (_timing(make, (count * shape[0], *shape[1:]), chip, precision).cycles for count in (1, 2))

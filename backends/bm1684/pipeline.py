@@ -6,6 +6,7 @@ from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, PassRow, Phase, Pipel
 
 FLOATS, BYTES = ("f32",), ("int8",)
 BEST = (2,)
+_COPIES = "copies the net for each part of a batch, so behind all that changes it"
 
 PIPELINE = PipelineTable(
     IMPORT,
@@ -45,7 +46,8 @@ PIPELINE = PipelineTable(
         PassRow("merge-reshapes", "window-products leaves reshapes behind each other", BEST, BYTES),
         PassRow("cut-inputs", "the convolution that reads an input has the rows it keeps", BEST, BYTES),
         PassRow("permute-parts", "parts of the result are as they stay", BEST, FLOATS),
-        PassRow("split-images", "copies the net for each image, so behind all that changes it", BEST, FLOATS),
+        PassRow("split-images{level=1}", _COPIES, (1,)),
+        PassRow("split-images{part=0.85,nearly=1.05}", _COPIES, BEST),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
     ),

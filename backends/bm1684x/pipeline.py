@@ -7,6 +7,7 @@ from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, PassRow, Phase, Pipel
 HALVES, BYTES = ("f16", "bf16"), ("int8",)
 FLOATS = ("f32", *HALVES)
 BEST = (2,)
+_COPIES = "copies the net for each part of a batch, so behind all that changes it"
 
 PIPELINE = PipelineTable(
     IMPORT,
@@ -51,12 +52,8 @@ PIPELINE = PipelineTable(
         ),
         PassRow("dead-code", "plans count nothing that is not compiled"),
         PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
-        PassRow(
-            "split-images{part=0.95,nearly=0.98}",
-            "copies the net for each image, so behind all that changes it",
-            BEST,
-            FLOATS,
-        ),
+        PassRow("split-images{level=1}", _COPIES, (1,)),
+        PassRow("split-images", _COPIES, BEST),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, PassRow, Phase, PipelineTable, support
 
+_COPIES = "copies the net for each part of a batch, so behind all that changes it"
+
 PIPELINE = PipelineTable(
     IMPORT,
     SIMPLIFY,
@@ -19,6 +21,8 @@ PIPELINE = PipelineTable(
     Phase(
         "layout",
         PassRow("split-deconv", "types are final; long-runs mends the permutes it leaves"),
+        PassRow("split-images{level=1}", _COPIES, (1,)),
+        PassRow("split-images", _COPIES, (2,)),
         PassRow("long-runs", "values are bytes, of which the moves of this chip are"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
     ),

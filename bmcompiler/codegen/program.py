@@ -31,7 +31,7 @@ from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Box, TileWork
 from bmcompiler.errors import BMError, UnsupportedError
 from bmcompiler.ir import Module, Operation, TensorType, Value
-from bmcompiler.ir.keys import is_weight
+from bmcompiler.ir.keys import IMAGE, is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Compiled, GroupInfo, LayerRow, Target
@@ -46,9 +46,10 @@ class Program(ABC, Generic[B]):
     """Code generation of one function; what it makes is read from the subclass.
 
     Level 0 makes the plainest program: every command waits for the one before it. Level 1 moves data while the chip
-    computes, and follows groups of layers (`codegen.groups`). Level 2 also spares the copies of splits and
-    concatenations whose parts are runs of the whole, and keeps values in local memory between ops that are in no group
-    (`codegen.residency`).
+    computes, follows groups of layers (`codegen.groups`), and keeps values in local memory between all ops
+    (`codegen.residency`), whether there are groups or not: twice the batch has groups where a net fits no longer. Level
+    2 also spares the copies of splits and concatenations whose parts are runs of the whole; level 1 only in nets that
+    are computed in parts of their batch.
 
     Attributes:
         plan: where activations live; build: the builder of the chip.
@@ -66,12 +67,15 @@ class Program(ABC, Generic[B]):
         self.copier = None if resident is None else resident[1]
         self.segments = partition(self.function, target)
         hidden = {value for segment in self.segments for value in self.without_memory(segment)}
-        keeping = [i for i, segment in enumerate(self.segments) if segment.device and self._keeps(segment, level)]
-        self.kept = {i: self._residency(self.segments[i]) for i in keeping}
+        resides = level > 0 and self.resident_memory is not None
+        keeping = [i for i, segment in enumerate(self.segments) if segment.device and resides]
+        planned = {i: self._residency(self.segments[i]) for i in keeping}
+        self.kept = {i: kept for i, kept in planned.items() if self._gains(self.segments[i], kept, level)}
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
         steps = [step for i in range(len(self.segments)) for step in self._memory_steps(i)]
         moving = [op for i, s in enumerate(self.segments) if s.device for op in self._moving(i)]
-        hosts = parts_of_others(self.function, moving, borders=target.free_borders) if level > 1 else {}
+        joins = level > 1 or (level > 0 and any(IMAGE in op.attributes for op in self.function.ops))
+        hosts = parts_of_others(self.function, moving, borders=target.free_borders) if joins else {}
         self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
         self.build = self.start(level)
         self.rows: list[LayerRow] = []
@@ -182,10 +186,10 @@ class Program(ABC, Generic[B]):
             return self.segments[index].ops
         return [step.op for step in self.kept[index].steps if step.work is None]
 
-    def _keeps(self, segment: Segment, level: int) -> bool:
-        """Whether values of a run may stay in local memory."""
-        grouped = level > 0 and any(annotation(op) is not None for op in segment.ops)
-        return self.resident_memory is not None and (level > 1 or grouped)
+    def _gains(self, segment: Segment, kept: Residency, level: int) -> bool:
+        """Whether a run is computed as planned; by tiles, an op alone is loaded while it computes."""
+        grouped = any(annotation(op) is not None for op in segment.ops)
+        return level > 1 or grouped or bool(kept.local_only)
 
     def _residency(self, segment: Segment) -> Residency:
         """What stays in local memory during a run of device ops."""

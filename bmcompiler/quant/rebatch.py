@@ -5,14 +5,17 @@ from __future__ import annotations
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Function, Operation, TensorType, Value
 from bmcompiler.ops.base import Axes, Axis, TensorOp
+from bmcompiler.ops.places.resample import Resize
 from bmcompiler.ops.places.shape import Reshape, Slice
 
 
-def rebatch(function: Function, batch: int) -> Function | None:
+def rebatch(function: Function, batch: int, *, folded: bool = False) -> Function | None:
     """A copy of `function` whose inputs hold `batch` samples, its types inferred again; it shares the module's weights.
 
     None when the net does not keep its samples apart on axis 0 (as far as shapes and axes tell), or when its inputs
     have different batches.
+
+    Args: folded: reshapes may fold other axes into that of the samples, behind it, as heads and tokens.
     """
     old = {value.shape[0] if value.shape else 0 for value in function.arguments}
     if len(old) != 1 or not next(iter(old)):
@@ -21,7 +24,7 @@ def rebatch(function: Function, batch: int) -> Function | None:
     copy = Function(function.name, [_scaled(v.type, before, batch) for v in function.arguments], function.input_names)
     values: dict[Value, Value] = dict(zip(function.arguments, copy.arguments))
     for op in function.ops[:-1]:
-        new = _copy(op, [values[v] for v in op.operands], before, batch)
+        new = _copy(op, [values[v] for v in op.operands], before, batch, folded)
         if new is None or not _fits(op, new, before, batch, any(_per_sample(values, v) for v in op.operands)):
             return None
         copy.body.append(new)
@@ -34,7 +37,7 @@ def _per_sample(values: dict[Value, Value], value: Value) -> bool:
     return values[value].op is None or value.shape != values[value].shape
 
 
-def _copy(op: Operation, operands: list[Value], before: int, batch: int) -> TensorOp | None:
+def _copy(op: Operation, operands: list[Value], before: int, batch: int, folded: bool) -> TensorOp | None:
     """`op` on rebatched operands, None when that cannot be right. No axis of a constant is changed."""
     if not isinstance(op, TensorOp):
         return None
@@ -44,13 +47,18 @@ def _copy(op: Operation, operands: list[Value], before: int, batch: int) -> Tens
         return type(op)(operands, op.attributes, [r.type for r in op.results], op.location)
     changes: dict[str, tuple[int, ...]] = {}
     if isinstance(op, Reshape):
-        if op.shape[:1] != (before,):
+        first = op.shape[0] if op.shape else 0
+        if first != before and (not folded or first < before or first % before):
             return None
-        changes["shape"] = (batch, *op.shape[1:])
+        changes["shape"] = (first // before * batch, *op.shape[1:])
+    if isinstance(op, Resize):
+        if op.sizes[0] != op.input.shape[0]:
+            return None
+        changes["sizes"] = (operands[0].shape[0], *op.sizes[1:])
     if isinstance(op, Slice):
-        if (op.starts[0], op.ends[0], op.steps[0]) != (0, before, 1):
+        if (op.starts[0], op.ends[0], op.steps[0]) != (0, op.operands[0].shape[0], 1):
             return None
-        changes["ends"] = (batch, *op.ends[1:])
+        changes["ends"] = (operands[0].shape[0], *op.ends[1:])
     if any(_names_axis_0(op, name) for name, spec in op.attrs.items() if spec.kind in (Axis, Axes)):
         return None
     try:

@@ -54,9 +54,9 @@ def test_each_level_is_faster(results: list[bmcompiler.Result]) -> None:
     assert cycles[0] > cycles[1] > cycles[2]
 
 
-def test_the_highest_level_joins_in_place(results: list[bmcompiler.Result]) -> None:
+def test_higher_levels_join_without_a_copy(results: list[bmcompiler.Result]) -> None:
     stored = [sum(row.stored for row in result.rows if row.kind == "concat") for result in results]
-    assert stored[0] == stored[1] > stored[2] == 0
+    assert stored[0] > stored[1] == stored[2] == 0
 
 
 NETS = ("mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "light_squeezenet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,34 +49,34 @@ def test_a_product_of_all_images_is_cut_where_sums_keep_their_order() -> None:
         assert SplitImages().run(net(images, then=_product), PassContext(target=TARGET)).modified == (images == 4)
 
 
-def test_each_image_has_ops_of_its_own_and_the_bits_stay() -> None:
+def test_each_part_of_the_batch_has_ops_of_its_own_and_the_bits_stay() -> None:
     module = net()
     x = {"x": np.random.default_rng(1).standard_normal((4, 3, 96, 96), np.float32)}
     before, ops = run_module(module, x, target=TARGET)["y"], len(module.main.ops)
     assert SplitImages().run(module, PassContext(target=TARGET)).modified
     verify_module(module)
     convs = [op for op in module.main.ops if op.short_name == "conv"]
-    assert len(convs) == 16 and len({op.operands[1] for op in convs}) == 4, "weights are shared"
-    assert len(module.main.ops) < 4 * ops + 4
+    assert len(convs) == 8 and len({op.operands[1] for op in convs}) == 4, "weights are shared"
+    assert len(module.main.ops) < 2 * ops + 4
     np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
 
 
-def test_groups_are_those_of_one_image_for_each() -> None:
+def test_groups_are_those_of_one_part_for_each() -> None:
     module = net()
     SplitImages().run(module, PassContext(target=TARGET))
     ops = [op for op in module.main.ops if IMAGE in op.attributes]
-    each = len(ops) // 4
-    assert [op.attributes[IMAGE] for op in ops] == [image for image in range(4) for _ in range(each)]
+    each = len(ops) // 2
+    assert [op.attributes[IMAGE] for op in ops] == [part for part in range(2) for _ in range(each)]
     found = [([ops.index(op) for op in members], slices) for members, slices in TARGET.layer_groups(module.main, 2)]
     first = [(places, slices) for places, slices in found if places[0] < each]
-    assert first and found == [([at + n * each for at in places], slices) for n in range(4) for places, slices in first]
+    assert first and found == [([at + n * each for at in places], slices) for n in range(2) for places, slices in first]
 
 
 def test_images_that_are_not_alike_are_grouped_as_one_run() -> None:
     module = net()
     SplitImages().run(module, PassContext(target=TARGET))
     ops = [op for op in module.main.ops if op.operands]
-    assert len(images_of(ops)) == 4
+    assert len(images_of(ops)) == 2
     assert not images_of(ops[:-3])
     assert not images_of([op for op in ops if op.attributes.get(IMAGE) == 0])
 
@@ -109,3 +110,30 @@ def test_on_the_bm1684x_four_images_take_four_times_one_with_the_same_bits() -> 
     plain = bmcompiler.compile_module(net(4, 64), target="bm1684x", quantize="f32", opt=0, check="never").module
     found, wanted = (run_module(module, x, target=find_target("bm1684x"))["y"] for module in (four.module, plain))
     np.testing.assert_array_equal(found.view(np.uint32), wanted.view(np.uint32))
+
+
+_MODES = [
+    ("bm1684", "f32"),
+    ("bm1684", "int8"),
+    ("bm1684x", "f32"),
+    ("bm1684x", "f16"),
+    ("bm1684x", "int8"),
+    ("bm1880", "int8"),
+]
+_IMAGES = (2, 4, 8)
+"""Two fit local memory, eight do not."""
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("chip, precision", _MODES)
+def test_twice_the_images_take_twice_the_time(chip: str, precision: str, level: int) -> None:
+    data = {"x": np.random.default_rng(1).standard_normal((8, 3, 64, 64), np.float32)} if precision == "int8" else None
+    taken = []
+    for images in _IMAGES:
+        result = bmcompiler.compile_module(
+            net(images, 64), target=chip, quantize=precision, data=data, opt=level, check="never"
+        )
+        timing = estimate(result)
+        assert timing is not None
+        taken.append(timing.cycles)
+    assert all(twice <= 2.3 * once for once, twice in pairwise(taken)), taken

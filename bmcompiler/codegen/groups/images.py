@@ -1,4 +1,4 @@
-"""Device runs that do the same for one image after the other: the groups of one image are those of each."""
+"""Device runs that do the same for one image after the other, or a few: the groups of the first are those of each."""
 
 from __future__ import annotations
 

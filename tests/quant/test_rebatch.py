@@ -1,0 +1,70 @@
+"""The same net for another batch: what may stand in it, and what is found by a trial alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from bmcompiler.interpreter import run_function
+from bmcompiler.ir import Module, Quant, TensorType, Value
+from bmcompiler.ops.builder import Builder
+from bmcompiler.quant.other_batch import keeps_samples_apart
+from bmcompiler.quant.rebatch import rebatch
+
+Made = Callable[[Builder, Value], Value]
+
+
+def net(make: Made, images: int = 4, dtype: str = "f32") -> Module:
+    """A net of one op or a few."""
+    b = Builder.new("net")
+    quant = None if dtype[0] == "f" or dtype == "bf16" else Quant(1 / 64)
+    return b.outputs([make(b, b.input("x", TensorType((images, 6, 4, 4), dtype, quant)))], ["y"])
+
+
+def _heads(b: Builder, x: Value) -> Value:
+    """Heads beside the images, and back."""
+    folded = b.relu(b.reshape(x, shape=(x.shape[0] * 3, 2, 16)))
+    return b.reshape(folded, shape=x.shape)
+
+
+def _larger(b: Builder, x: Value) -> Value:
+    return b.resize(x, sizes=(x.shape[0], 6, 8, 8), scales=(1.0, 1.0, 2.0, 2.0), mode="linear")
+
+
+def _rows(b: Builder, x: Value) -> Value:
+    """A part of what lies in folded images."""
+    folded = b.reshape(x, shape=(x.shape[0] * 6, 16))
+    return b.slice(folded, starts=(0, 2), ends=(x.shape[0] * 6, 9), steps=(1, 1))
+
+
+@pytest.mark.parametrize("make", [_heads, _larger, _rows])
+def test_a_part_of_the_batch_gives_its_part_of_the_result(make: Made) -> None:
+    module = net(make)
+    part = rebatch(module.main, 2, folded=True)
+    assert part is not None
+    x = np.random.default_rng(1).standard_normal((4, 6, 4, 4)).astype(np.float32)
+    whole = run_function(module, module.main, {"x": x})["y"]
+    halves = [run_function(module, part, {"x": half})["y"] for half in (x[:2], x[2:])]
+    np.testing.assert_array_equal(np.concatenate(halves), whole)
+
+
+@pytest.mark.parametrize("make", [_heads, _rows])
+def test_folded_images_are_asked_for(make: Made) -> None:
+    assert rebatch(net(make).main, 2) is None
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i8"])
+def test_images_that_meet_are_found_in_every_type(dtype: str) -> None:
+    """Images in pairs beside each other: shapes alone do not show it."""
+
+    def meeting(b: Builder, x: Value) -> Value:
+        beside = b.reshape(x, shape=(x.shape[0], 96))
+        return b.reshape(b.tile(beside, reps=(2, 1)), shape=(2 * x.shape[0], 96))
+
+    for make, apart in ((_heads, True), (meeting, False)):
+        module = net(make, dtype=dtype)
+        one, two = (rebatch(module.main, images, folded=True) for images in (1, 2))
+        assert one is not None and two is not None
+        assert keeps_samples_apart(module, two, one) == apart
