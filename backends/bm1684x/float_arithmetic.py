@@ -8,6 +8,7 @@ from bmcompiler.backends.bm1684x.ordered import in_turn
 from bmcompiler.backends.bm1684x.recipe_tables import entries
 from bmcompiler.backends.lanes.arithmetic import FlushingUnits, Words
 from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.window_sums import from_lowest
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arrays import Floats, Int32s
@@ -45,10 +46,10 @@ class Bm1684xArithmetic(FlushingUnits):
         return in_turn(window, x, weight, (empty, empty))
 
     def window_largest(self, window: Window, x: Words, border: float) -> Words:
-        """acc > v ? acc : v from the first element of the window on; denormals become zero."""
+        """acc > v ? acc : v from the lowest number on; denormals become zero."""
         image = fp32.flush(window.prepare(x, border))
         first, *others = window.taps(image)
-        found = np.ascontiguousarray(first)
+        found = from_lowest(first)
         for tap in others:
             found = np.where(found > tap, found, tap)
         return found

@@ -51,12 +51,21 @@ def in_turn(window: Window, prepared: Floats, weight: Floats, sums: Floats) -> F
     return sums
 
 
+def from_lowest(tap: Array) -> Array:
+    """The first element of windows of fp32 whose maximum begins with the lowest number: what is -inf alone gives that.
+
+    The vendors' C models of both chips do so; those of 16-bit floats begin with the first element.
+    """
+    lowest = np.finfo(np.float32).min
+    return np.where(tap < lowest, lowest, tap) if tap.dtype == np.float32 else np.array(tap)
+
+
 def largest(window: Window, x: Array, border: float) -> Array:
     """Maximum over each window; positions outside `x` count as `border`."""
     best: Array | None = None
     for tap in window.taps(window.prepare(x, border)):
         if best is None:
-            best = np.array(tap)
+            best = from_lowest(tap)
         else:
             best = maximum(tap, best) if tap.dtype == np.float32 else np.maximum(tap, best)
     assert best is not None, "a window has at least one tap"

@@ -9,6 +9,7 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Layout, Pord, Precision, Rounding
+from bmcompiler.backends.lanes.window_sums import from_lowest
 from bmcompiler.backends.lanes.windows import Window
 from bmcompiler.errors import SimulatorError
 from bmcompiler.numeric.arrays import Array, Ints
@@ -68,7 +69,7 @@ def _bias(ops: Operands, dtype: np.dtype[Any]) -> Reader:
 
 
 def _largest(ops: Operands, window: Window, kind: Kind) -> Step:
-    """Integers: the largest. Floats: best > value ? best : value in order of the window."""
+    """Integers: the largest. Floats: best > value ? best : value in order of the window, in fp32 from the lowest on."""
     source = _input(ops, window, kind.dtype)
     dtype = kind.dtype if kind.is_float else result_type(ops, kind.signed)
     result = ops.result("res0", ops.shape("res0"), dtype)
@@ -77,7 +78,7 @@ def _largest(ops: Operands, window: Window, kind: Kind) -> Step:
         best: Array | None = None
         for tap in window.taps(source()):
             if best is None:
-                best = np.array(tap)
+                best = from_lowest(tap)
             elif kind.is_float:
                 best = np.where(kind.floats.greater(best, tap), best, tap)
             else:
