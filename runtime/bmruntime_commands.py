@@ -207,6 +207,8 @@ def bmnet_register_cpu_function(name: str, function: int, user: int | None = Non
     and the bytes of the record, and returns 0. An earlier function of the name is replaced; names have at most 15
     letters of ASCII.
     """
+    if user is not None and not isinstance(user, int):
+        raise RuntimeUseError(f"user is an object of class {type(user).__name__}, not an address")
     called = _HOST_FUNCTION(function)
 
     def run(memory: CpuMemory, parameters: bytes) -> None:

@@ -192,7 +192,7 @@ def test_estimates_of_ops_agree_with_programs_of_them_alone(name: str) -> None:
     compiled = TARGET.compile([net.module([made])], 1)
     assert isinstance(compiled.model, Bm168xModel)
     planned = [TARGET.cycles(op) for op in compiled_ops(made)]
-    if None not in planned:
+    if None not in planned and len(planned) == 1:  # values of several would stay in local memory
         assert 0.9 <= sum(filter(None, planned)) / analyze(compiled.model, 0).timing().cycles <= 1.1
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from bmcompiler.ir import TensorType
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, INTEGER, Floats, Ints, Pair, TensorOp, attr, one_of, operand, tensorop
+from bmcompiler.ops.places.index import places
 from bmcompiler.ops.shared import need_float, need_length, widened
 
 # result position -> source position: (positions, scale, source length, result length, region of interest)
@@ -259,7 +260,11 @@ class RoiAlign(TensorOp):
 
     %y = "tensorop.roi_align"(%x, %r, %i) {samples = 2, size = [7, 7], spatial_scale = 0.5} : (tensor<1x8x32x32xf32>,
          tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x8x7x7xf32>
+
+    Raises RuntimeUseError at run time for an image outside -N .. N-1.
     """
+
+    index_operands = (2,)
 
     input = operand(4, FLOAT)
     rois = operand(2, FLOAT)
@@ -279,7 +284,7 @@ class RoiAlign(TensorOp):
     def evaluate(self, x: Array, rois: Array, images: Array) -> Array:
         out = np.zeros(self.result.shape, x.dtype)
         shift = 0.5 if self.half_pixel else 0.0
-        for i, (roi, image) in enumerate(zip(rois.astype(np.float64), images)):
+        for i, (roi, image) in enumerate(zip(rois.astype(np.float64), places(images, len(x)))):
             start = roi[1::-1] * self.spatial_scale - shift
             extent = roi[:1:-1] * self.spatial_scale - shift - start
             if not self.half_pixel:

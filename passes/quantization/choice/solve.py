@@ -126,7 +126,7 @@ def eased(problem: Problem, chosen: Mapping[Unit, Option], bounds: Doubles) -> d
             (problem.price(unit, option, found), number, unit, option)
             for number, (unit, options) in enumerate(problem.options.items())
             for option in options
-            if (total + option.energies - found[unit].energies <= limits).all()
+            if option is found[unit] or (total + option.energies - found[unit].energies <= limits).all()
         )
         price, _, unit, option = min(spares, key=lambda each: each[:2])
         if price >= 0:
