@@ -59,7 +59,8 @@ def _copy(op: Operation, operands: list[Value], before: int, batch: int, folded:
         if (op.starts[0], op.ends[0], op.steps[0]) != (0, op.operands[0].shape[0], 1):
             return None
         changes["ends"] = (operands[0].shape[0], *op.ends[1:])
-    if any(_names_axis_0(op, name) for name, spec in op.attrs.items() if spec.kind in (Axis, Axes)):
+    named = (name for name, spec in op.attrs.items() if spec.kind in (Axis, Axes) or name.endswith("_axis"))
+    if any(_names_axis_0(op, name) for name in named):
         return None
     try:
         new = op.clone(operands, **changes)
@@ -72,7 +73,7 @@ def _copy(op: Operation, operands: list[Value], before: int, batch: int, folded:
 
 def _names_axis_0(op: TensorOp, name: str) -> bool:
     """Whether an attribute names the axis of the samples: they would be mixed or reordered."""
-    axes = op.attributes.get(name, ())
+    axes = getattr(op, name)
     rank = op.operands[0].type.rank
     return any(axis % max(rank, 1) == 0 for axis in (axes if isinstance(axes, tuple) else (axes,)))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmcompiler.conditions import NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
+from bmcompiler.errors import RuntimeUseError
 from bmcompiler.ir import Module, Operation
 from bmcompiler.ir.keys import HALF, WIDE, is_weight
 from bmcompiler.numeric.arrays import Array
@@ -63,7 +64,12 @@ class WatchRanges(Pass):
             steps = [{name: np.abs(array) for name, array in steps[0].items()}]  # pixels and their sums are not below 0
         if ctx.data is not None and not of_data:  # a further program of a file, of other shapes than the data
             return PassResult(False)
-        unfit = Watch.of(module, steps, self.dtype).unfit()
+        try:
+            unfit = Watch.of(module, steps, self.dtype).unfit()
+        except RuntimeUseError:  # drawn numbers are none that the net takes, as places outside of a plane
+            if of_data:
+                raise
+            return PassResult(False)
         if not of_data or not self.keeps:
             if unfit:
                 ctx.notes.append(self._named(unfit, of_data))

@@ -57,7 +57,7 @@ def compulsory(module: Module, compiled: Compiled) -> int:
 
 
 def at_all_levels(module: Module, *, device: bool = True) -> Compiled:
-    """Check bits and races at each level; returns the program of level 2, which hardly moves more than that of level 1."""
+    """Check bits and races at each level; returns the program of level 2, which hardly moves more than level 1."""
     _, one, two = (check(module, level=level, device=device) for level in (0, 1, 2))
     assert moved(two) <= 1.04 * moved(one)
     return two

@@ -68,3 +68,11 @@ def test_images_that_meet_are_found_in_every_type(dtype: str) -> None:
         one, two = (rebatch(module.main, images, folded=True) for images in (1, 2))
         assert one is not None and two is not None
         assert keeps_samples_apart(module, two, one) == apart
+
+
+def test_times_on_the_first_axis_are_no_images() -> None:
+    """Lengths of single steps reverse nothing: noise does not show it."""
+    b = Builder.new("net")
+    x, lengths = b.input("x", TensorType((4, 4), "f32")), b.input("lengths", TensorType((4,), "i32"))
+    module = b.outputs([b.reverse_sequence(x, lengths, time_axis=0, batch_axis=1)], ["y"])
+    assert rebatch(module.main, 1) is None
