@@ -76,3 +76,11 @@ def test_times_on_the_first_axis_are_no_images() -> None:
     x, lengths = b.input("x", TensorType((4, 4), "f32")), b.input("lengths", TensorType((4,), "i32"))
     module = b.outputs([b.reverse_sequence(x, lengths, time_axis=0, batch_axis=1)], ["y"])
     assert rebatch(module.main, 1) is None
+
+
+def test_an_index_of_images_does_not_keep_them_apart() -> None:
+    b = Builder.new("net")
+    x, places = b.input("x", TensorType((4, 6), "f32")), b.input("places", TensorType((4, 1), "i32"))
+    module = b.outputs([b.gather_nd(x, places)], ["y"])
+    one, two = (rebatch(module.main, images) for images in (1, 2))
+    assert one is None or two is None or not keeps_samples_apart(module, two, one)
