@@ -47,7 +47,7 @@ PIPELINE = PipelineTable(
         PassRow("cut-inputs", "the convolution that reads an input has the rows it keeps", BEST, BYTES),
         PassRow("permute-parts", "parts of the result are as they stay", BEST, FLOATS),
         PassRow("split-images{level=1}", _COPIES, (1,)),
-        PassRow("split-images{part=0.85,nearly=1.05}", _COPIES, BEST),
+        PassRow("split-images{part=0.9,nearly=1.05}", _COPIES, BEST),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
     ),
