@@ -38,6 +38,9 @@ FACTS = {
 MOST = 64
 """Elements of an array; larger ones are computed."""
 
+LATER = ("checks",)
+"""What functions hold that is made when they are called first."""
+
 
 def written(value: Any, *, held: bool = False) -> str | None:
     """A value as text, None where it has no meaning but to code; of what functions hold, formats are names."""
@@ -83,7 +86,8 @@ def _held(function: Any) -> Iterator[tuple[str, Any]]:
         yield from (pair for pair in given if not is_dataclass(pair[1]))
     elif isinstance(function, FunctionType) and function.__closure__:
         cells = zip(function.__code__.co_freevars, function.__closure__)
-        yield from ((name, cell.cell_contents) for name, cell in cells if cell.cell_contents is not function)
+        held = ((name, cell.cell_contents) for name, cell in cells if cell.cell_contents is not function)
+        yield from (pair for pair in held if pair[0] not in LATER)
 
 
 def constants(module: ModuleType, source: str) -> Iterator[str]:
