@@ -112,6 +112,15 @@ def test_on_the_bm1684x_four_images_take_four_times_one_with_the_same_bits() -> 
     np.testing.assert_array_equal(found.view(np.uint32), wanted.view(np.uint32))
 
 
+@pytest.mark.parametrize(
+    "chip, precision, images, size", [("bm1684", "f32", 4, 96), ("bm1684x", "f32", 4, 64), ("bm1684x", "f16", 8, 64)]
+)
+def test_programs_in_parts_are_proven_on_the_chip(chip: str, precision: str, images: int, size: int) -> None:
+    result = bmcompiler.compile_module(net(images, size), target=chip, quantize=precision, check="always")
+    assert any(IMAGE in op.attributes for op in result.module.walk()), "not in parts: this proves nothing"
+    assert result.checked is not None and result.checked.samples == 1
+
+
 _MODES = [
     ("bm1684", "f32"),
     ("bm1684", "int8"),
