@@ -93,6 +93,7 @@ def test_what_numpy_and_zip_do_not_need_is_left_alone() -> None:
     for code in ("a.astype(b, copy=False)", "zip(a, b, strict=True)", "einsum(a, optimize=True)", "a.reshape(b, -1)"):
         assert in_function(f"return {code}") == []
     assert ("flag", "False") in in_function("return a.astype(b, copy=True)")
+    assert not in_function("return cast(dict[b, c], a)") and in_function("return dict(a[b, c])")
 
 
 def test_a_fault_keeps_its_name_when_it_moves() -> None:

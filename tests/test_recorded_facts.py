@@ -99,10 +99,13 @@ def constants(module: ModuleType, source: str) -> Iterator[str]:
                 yield from (f"{made.__name__}.{name} = {member.value!r}" for name, member in made.__members__.items())
                 continue
             given = vars(made) | getattr(made, "_field_defaults", {})
+            more: dict[str, Mapping[str, Any]] = {}
             if is_dataclass(made):
                 given |= {each.name: each.default for each in fields(made) if each.default is not MISSING}
+                more = {each.name: each.metadata for each in fields(made)}
             for name in (name for each in statement.body for name in assigned(each)):
                 yield from told(f"{made.__name__}.{name}", given.get(name))
+                yield from told(f"{made.__name__}.{name} is", dict(more.get(name, {})) or None)
         for name in assigned(statement):
             yield from told(name, getattr(module, name))
 

@@ -41,6 +41,8 @@ ANY_ORDER = re.compile(
 """Functions whose arguments are no error to swap, or one that no test is needed for."""
 WAIT = re.compile(r"wait|depend|hazard|sync|barrier|order|fence", re.IGNORECASE)
 LEFT_ALONE = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.Global, ast.Nonlocal)
+TYPES = {"tuple", "dict", "list", "Callable", "Mapping", "Generator", "ndarray"}
+"""What subscripts with several parts make types of: names of types are no code, wherever they stand."""
 NO_MEANING = {"copy=False", "strict=True", "optimize=True"}
 """Arguments that only save time, or check what holds."""
 NOT_CODE = {"decorator_list", "annotation", "returns", "type_params", "args"}
@@ -256,6 +258,8 @@ def _attribute(node: ast.Attribute) -> Made:
 
 
 def _subscript(node: ast.Subscript) -> Made:
+    if getattr(node.value, "id", getattr(node.value, "attr", "")) in TYPES:
+        return
     if isinstance(node.slice, ast.Tuple):
         for elements in _swapped(node.slice.elts):
             yield "swap", ast.Subscript(node.value, ast.Tuple(elements, ast.Load()), node.ctx)
