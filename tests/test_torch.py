@@ -81,3 +81,38 @@ def test_a_module_that_torch_does_not_export_says_why(torch: Any) -> None:
 
     with pytest.raises(UnsupportedError, match=r"torch does not export Branches: .+ Remedy: torch.export"):
         bmcompiler.compile(Branches(), target="bm1684", sample_inputs=torch.ones(1, 4))
+
+
+def test_inputs_may_be_nested_and_numbers_are_constants(torch: Any) -> None:
+    class Nested(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, pair: Any, factor: float) -> Any:
+            return (pair[0] + pair[1]) * factor
+
+    a, b = np.ones((1, 4), np.float32), np.full((1, 4), 3, np.float32)
+    result = bmcompiler.compile(Nested(), target="bm1684", sample_inputs=((a, b), 2.0))
+    one, other = (each.name for each in result.session().inputs)
+    (found,) = result.run({one: a, other: b}).values()
+    assert found.tolist() == [[8] * 4]
+
+
+def test_inputs_that_the_module_does_not_take_are_a_sentence(torch: Any) -> None:
+    net = torch.nn.Conv2d(3, 4, 1)
+    x = torch.zeros(1, 3, 8, 8)
+    for inputs, reason in (
+        (torch.zeros(1, 2, 8, 8), "3 channels, but got 2"),
+        ((x, x), "takes 2 positional arguments but 3 were given"),
+        ({"y": x}, "unexpected keyword argument 'y'"),
+        ("x", r"got \(str"),
+        ((), "missing 1 required positional argument"),
+    ):
+        with pytest.raises(UsageError, match=f"Conv2d cannot be called with these sample_inputs: .*{reason}.* Remedy:"):
+            bmcompiler.compile(net, target="bm1684", sample_inputs=inputs)
+
+
+def test_a_module_without_results_is_a_sentence(torch: Any) -> None:
+    class Silent(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> None:
+            pass
+
+    with pytest.raises(UsageError, match="Silent gives no tensor"):
+        bmcompiler.compile(Silent(), target="bm1684", sample_inputs=torch.zeros(1, 3))
