@@ -12,9 +12,10 @@ from typing import Any
 
 from cycle_nets import BYTES, FLOATS, MOVES
 from lane_nets import Net
+from mode_layers import MODES
 
 from bmcompiler.errors import BMError
-from bmcompiler.ir import Module, Value
+from bmcompiler.ir import Module, Quant, TensorType, Value
 
 IMAGES = (1, 1, 1, 2, 3, 4, 5, 8, 9)
 CHANNELS = (1, 2, 3, 4, 7, 8, 12, 16, 31, 32, 33, 48, 63, 64, 65, 66, 96, 128, 130, 192)
@@ -138,8 +139,61 @@ DRAWN: dict[str, Make] = {
 }  # fmt: skip
 
 
+def _moded(net: Net, x: Value, rng: random.Random) -> Value:
+    """A convolution of bytes, of a few groups, in any mode."""
+    window, channels, mode = _window(rng), x.shape[1], MODES[rng.choice(list(MODES))]
+    group = rng.choice([1, *(part for part in (2, 2, 3, 4, channels) if channels % part == 0)])
+    wide = (320, 640) if group == 1 else (64, 65)
+    out = channels if group == channels else group * rng.choice((1, 8, 33, 130, *wide))
+    weight, (more, given) = net.integers("i8", out, channels // group, *window.pop("kernel")), mode(net, out)
+    given |= {"group": group, **window, "activation": rng.choice(("none", "relu"))}
+    shape = net.b.conv(x, weight, *more, **given).shape
+    return net.b.conv(x, weight, *more, out=TensorType(shape, "i8", Quant(1 / 32)), **given)
+
+
+def _indices(net: Net, *shape: int) -> Value:
+    return net.b.input("places", TensorType(shape, "i32"))
+
+
+def _updated(net: Net, x: Value, name: str, indices: Value, shape: tuple[int, ...], **given: Any) -> Value:
+    updates = net.b.input("updates", x.type.with_shape(shape))
+    return getattr(net.b, name)(x, indices, updates, **given)
+
+
+def _along(net: Net, x: Value, rng: random.Random) -> Value:
+    """Elements, or rows, at places along an axis."""
+    axis = rng.randrange(4)
+    if rng.random() < 0.5:
+        return net.b.gather(x, _indices(net, rng.choice((1, 3, 64, 65, 200))), axis=axis)
+    shape = (*x.shape[:axis], rng.choice((1, 3, 64, 65)), *x.shape[axis + 1 :])
+    fitting = tuple(min(size, have) if at != axis else size for at, (size, have) in enumerate(zip(shape, x.shape)))
+    return net.b.gather_elements(x, _indices(net, *fitting), axis=axis)
+
+
+def _at_tuples(net: Net, x: Value, rng: random.Random) -> Value:
+    batch = rng.choice((0, 0, 1))
+    members = rng.randint(1, 4 - batch)
+    return net.b.gather_nd(x, _indices(net, *x.shape[:batch], rng.choice((1, 5, 66)), members), batch_dims=batch)
+
+
+def _replaced(net: Net, x: Value, rng: random.Random) -> Value:
+    if rng.random() < 0.5:
+        members, count = rng.randint(1, 4), rng.choice((1, 5, 66, 300))
+        return _updated(net, x, "scatter_nd", _indices(net, count, members), (count, *x.shape[members:]))
+    axis = rng.randrange(4)
+    shape = tuple(rng.randint(1, size) for size in x.shape)
+    return _updated(net, x, "scatter_elements", _indices(net, *shape), shape, axis=axis)
+
+
 def _fixed(make: Callable[[Net, Value], Any]) -> Make:
     return lambda net, x, rng: make(net, x)
+
+
+BY_PLACES: dict[str, Make] = {
+    "along": _along, "along 2": _along, "at tuples": _at_tuples, "replaced": _replaced, "replaced 2": _replaced,
+}  # fmt: skip
+"""Ops that read places, which other tests need no data for."""
+MODED: dict[str, Make] = {f"in a mode {number}": _moded for number in range(8)}
 
 
 def drawn(kind: str, turn: int) -> Iterator[tuple[str, Module]]:
@@ -147,6 +201,16 @@ def drawn(kind: str, turn: int) -> Iterator[tuple[str, Module]]:
     fixed = FLOATS if kind == "f32" else BYTES
     table = {f"drawn {name}": make for name, make in DRAWN.items()}
     table |= {name: _fixed(make) for name, make in (fixed | MOVES).items()}
+    return _nets(table, kind, turn)
+
+
+def drawn_apart(turn: int) -> Iterator[tuple[str, Module]]:
+    """Ops that only programs of single ops are made of: with places as inputs, and layers of bytes in modes."""
+    yield from _nets(BY_PLACES, "f32", turn)
+    yield from _nets(BY_PLACES | MODED, "i8", turn)
+
+
+def _nets(table: dict[str, Make], kind: str, turn: int) -> Iterator[tuple[str, Module]]:
     for name, make in table.items():
         rng = random.Random(f"{name} {kind} {turn}")
         found = next((module for module in (_net(kind, make, rng) for _ in range(TRIES)) if module is not None), None)

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from drawn_ops import drawn
+from drawn_ops import drawn, drawn_apart
 from mode_layers import layers_in_modes
 from test_recorded_programs import PRECISIONS, Program, compare, of_ops, path_of, read, recorded, write
 
@@ -19,8 +19,10 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Module
 from bmcompiler.target import find_target
 
-LANE_BYTES = {0: 0, 1: 4096, 2: 0, 3: 16384}
+LANE_BYTES = (0, 4096, 0, 16384, 2048, 0, 8192, 1024, 3072, 0, 4096, 16384)
 """Bytes of a lane by turn, 0 = as many as there are: with fewer, small ops are cut into many tiles."""
+TURNS = {"bm1684": 4, "bm1684x": 4, "bm1880": 12, "dv700": 12}
+"""As many as take a second or two."""
 LEVELS = {2: 1}
 """Of turns that are not compiled at level 2."""
 
@@ -32,13 +34,12 @@ def check(chip: str, part: str, found: dict[str, Program], request: pytest.Fixtu
     compare(found, read(path))
 
 
-@pytest.mark.parametrize("turn", LANE_BYTES)
-@pytest.mark.parametrize("chip", PRECISIONS)
+@pytest.mark.parametrize(("chip", "turn"), [(chip, turn) for chip, turns in TURNS.items() for turn in range(turns)])
 def test_single_ops(chip: str, turn: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = getattr(find_target(chip), "machine", None)
     if machine is not None and LANE_BYTES[turn]:
         monkeypatch.setattr(machine.tiler, "lane_bytes", LANE_BYTES[turn])
-    nets = chain(drawn("f32", turn), drawn("i8", turn))
+    nets = chain(drawn("f32", turn), drawn("i8", turn), drawn_apart(turn))
     found = of_ops(chip, nets, LEVELS.get(turn, 2))
     check(chip, f"drawn{turn}", found, request)
 

@@ -143,7 +143,15 @@ def test_instructions_alone_are_enough_with_a_table(tmp_path: Path) -> None:
         want = run_module(result.module, inputs)["peak"]
         again = bmcompiler.load_network(_saved(result.module, tmp_path))
         np.testing.assert_array_equal(run_module(again, inputs)["peak"], want)
-    assert [(row.layer, row.where, row.weights) for row in result.rows] == [("peak", "bm1880", 105)]
+    (row,) = result.rows
+    assert (row.layer, row.where, row.loaded, row.stored, row.weights, row.tiles) == (
+        "peak",
+        "bm1880",
+        210,
+        105,
+        105,
+        1,
+    )
     got = Session(tmp_path / "net.bmodel").run(inputs, raw=True)["peak"]
     np.testing.assert_array_equal(got, want)
 

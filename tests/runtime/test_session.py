@@ -23,6 +23,7 @@ from bmcompiler.backends.bm1880.bmkernel import (
     shape_t4,
 )
 from bmcompiler.backends.bm1880.cmdbuf import pack_cpu
+from bmcompiler.backends.bm1880.isa import HEADER_SIZE
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, SimulatorError, UnsupportedError
@@ -158,6 +159,10 @@ def test_a_saved_model_runs_the_same(tmp_path: Path) -> None:
     np.testing.assert_array_equal(Session(path).run({"x": samples(5)})["y"], session(1).run({"x": samples(5)})["y"])
 
 
+PARAMETERS = 48
+"""Byte of a CPU record's payload from which its parameters lie; their number is the word before (bm1880.md 3)."""
+
+
 @pytest.fixture
 def host_sum() -> Iterator[None]:
     """CPU function "tsum": float32 sum of int8 values; parameters: first byte, count, byte of the result."""
@@ -187,6 +192,25 @@ def test_unknown_cpu_functions_are_named() -> None:
     s = Session(Bm1880Model("net", [relu_net(1, extra=pack_cpu("no_such_layer", b""))], []))
     with pytest.raises(RuntimeUseError, match="'no_such_layer'"):
         s.run({"x": samples(1)})
+
+
+def test_parameters_of_host_functions_lie_in_their_record() -> None:
+    got: list[bytes] = []
+    register_cpu_function("tsize", lambda memory, parameters: got.append(parameters))
+    record = pack_cpu("tsize", b"")
+    room = len(record) - HEADER_SIZE - PARAMETERS
+    for size in (room, room + 1):
+        at = HEADER_SIZE + PARAMETERS - 4
+        damaged = record[:at] + size.to_bytes(4, "little") + record[at + 4 :]
+        s = Session(Bm1880Model("net", [relu_net(1, extra=damaged)], []))
+        if size == room:
+            s.run({"x": samples(1)})
+            assert got == [bytes(room)]
+            continue
+        with pytest.raises(
+            SimulatorError, match=f"{size} parameter bytes do not fit a record of {len(record) - 8} bytes"
+        ):
+            s.run({"x": samples(1)})
 
 
 @pytest.mark.parametrize(
