@@ -24,8 +24,10 @@ Examples:
   bmnet-llm compile Qwen2.5-0.5B-Instruct --quantize w4f16 --length 512 -o qwen/model.bmodel
   bmnet-llm compile llama --quantize f16 --length 128 --cache 512 -o llama/model.bmodel
   bmnet-llm compile llama --head token -o llama/model.bmodel
+  bmnet-llm compile qwen-onnx/model.onnx --length 512 -o qwen/model.bmodel
 
-FOLDER holds config.json and *.safetensors. The nets have the names, tensors and address modes that the vendor's
+MODEL is a folder with config.json and *.safetensors, or a model of ONNX Runtime GenAI (its file, or the folder with
+that file), whose codes of 4 and 8 bits are kept. The nets have the names, tensors and address modes that the vendor's
 runtime expects. Small files of the folder, tokenizer among them, are copied to `config` beside the bundle.
 """
 _RUN = """
@@ -35,7 +37,7 @@ Examples:
   bmnet-llm run qwen/model.bmodel --chat --prompt "What is a lane?" --temperature 0.7 --top-p 0.9 --seed 3
   bmnet-llm run model.bmodel --tokens 1,17,300,42 --count 8
 """
-_FOLDER = click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+_MODEL = click.argument("source", metavar="MODEL", type=click.Path(path_type=Path))
 
 
 def _options(command: Any) -> Any:
@@ -77,7 +79,7 @@ def _precision(
 
 
 @cli.command(epilog=_COMPILE)
-@_FOLDER
+@_MODEL
 @click.option("-o", "--output", required=True, metavar="OUT.bmodel", type=Output(path_type=Path), help="The bundle.")
 @_options
 @click.option("--head", default="scores", show_default=True, type=click.Choice(["scores", "token"]), help="What the "
@@ -90,10 +92,10 @@ def _precision(
 @click.option("--parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; the same "
               "command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
 def compile(
-    folder: Path, output: Path, head: str, shorter: tuple[int, ...], opt: int, check: str, jobs: int,
+    source: Path, output: Path, head: str, shorter: tuple[int, ...], opt: int, check: str, jobs: int,
     parts: Path | None, **given: Any,
 ) -> None:  # fmt: skip
-    """Compile the model in FOLDER to a bundle of nets."""
+    """Compile MODEL to a bundle of nets."""
     import tempfile
 
     from bmcompiler.bmodel import save
@@ -102,16 +104,16 @@ def compile(
     from bmcompiler.llm.model import open_model
     from bmcompiler.llm.text import copy_config
 
-    start, model = time.perf_counter(), open_model(folder)
+    start, model = time.perf_counter(), open_model(source)
     length, cache = given.pop("length"), given.pop("cache")
     precision = _precision(model.architecture.dtype, **given)
     options = BundleOptions(precision, length, tuple(sorted(shorter)), cache, head == "scores", opt, check)
     make_folder(output.parent)
     with tempfile.TemporaryDirectory(prefix=f"{output.stem}.", dir=output.parent) as scratch:
-        found = compile_bundle(folder, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)
+        found = compile_bundle(source, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)
         bundle = found.model
         save(bundle, output)
-    beside = copy_config(folder, output)
+    beside = copy_config(model.folder, output)
     blocks = sum(len(each) for each in bundle.weight_sets)
     click.echo(
         f"{output}: {len(bundle.stages())} nets, {blocks:,} bytes of weights, {output.stat().st_size:,} bytes; "
@@ -147,7 +149,7 @@ def run(
     from bmcompiler.llm.bundle import Bundle
     from bmcompiler.llm.generate import Generator
     from bmcompiler.llm.sampling import Sampler
-    from bmcompiler.llm.text import BESIDE, Text
+    from bmcompiler.llm.text import BESIDE, Text, end_tokens
 
     if (prompt is None) == (tokens is None):
         raise UsageError("there is no prompt", remedy="give --prompt TEXT, or --tokens with numbers: one of them")
@@ -160,7 +162,9 @@ def run(
         given = _numbers(tokens or "")
     generator, start = Generator(loaded), time.perf_counter()
     made: list[int] = []
-    stream = _kept(generator.drawn(given, count, text.ends() if text else (), sampler, one_by_one=one_by_one), made)
+    stream = _kept(
+        generator.drawn(given, count, end_tokens(text.folder) if text else (), sampler, one_by_one=one_by_one), made
+    )
     for piece in stream if text is None else text.pieces(stream):
         click.echo(piece if text is not None else f"{piece} ", nl=False)
     seconds = time.perf_counter() - start
@@ -181,18 +185,18 @@ def _numbers(text: str) -> list[int]:
 
 
 @cli.command()
-@_FOLDER
+@_MODEL
 @_options
 @click.option("--plan", is_flag=True, help="Compile a layer, embeddings and scores, of noise, and say what they take.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def estimate(folder: Path, length: int, cache: int | None, plan: bool, as_json: bool, **given: Any) -> None:
-    """Say what the model in FOLDER needs of a board at least, before anything is compiled."""
-    from bmcompiler.llm.config import read_architecture
+def estimate(source: Path, length: int, cache: int | None, plan: bool, as_json: bool, **given: Any) -> None:
+    """Say what MODEL needs of a board at least, before anything is compiled."""
     from bmcompiler.llm.estimate import estimate
     from bmcompiler.llm.groups import BundleOptions
+    from bmcompiler.llm.model import architecture_of
     from bmcompiler.llm.planned import planned
 
-    facts = read_architecture(folder)
+    facts = architecture_of(source)
     kinds = [given.pop("quantize")] if given.get("quantize") else _KINDS[::2] if facts.dtype != "bf16" else _KINDS[1::2]
     given.pop("quantize", None)
     rows = []

@@ -69,7 +69,7 @@ def compile_bundle(
     if rows > model.architecture.positions:
         raise UnsupportedError(
             f"the model was made for {model.architecture.positions} tokens, not for {rows}",
-            file=Path(model.folder) / "config.json",
+            file=model.path / "config.json" if model.path.is_dir() else model.path,
             remedy="choose a shorter length",
         )
     if jobs != 1 and (parts is None or isinstance(folder, LanguageModel)):
@@ -112,7 +112,7 @@ class _PartTask(NamedTask[LanguageModel, tuple[str, ...], str]):
             bmodel.save(found, file)
             with atomic_output(done, JSON) as stream:
                 stream.write(json.dumps({"unchecked": reason}))
-            state.checkpoint.let_go()
+            state.let_go()
         reason = json.loads(done.read_text(encoding="utf-8"))["unchecked"]
         return str(reason)
 
@@ -132,7 +132,7 @@ def _from_files(
 ) -> Iterator[_Part]:
     own = parts / _identity(model, options)
     make_folder(own)
-    task = _PartTask(model.folder, options, own)
+    task = _PartTask(model.path, options, own)
     reasons: dict[int, str] = {}
     with open_pool(jobs) as pool:
         done = pool.run(task, enumerate(groups))
@@ -145,6 +145,5 @@ def _from_files(
 
 def _identity(model: LanguageModel, options: BundleOptions) -> str:
     """What tells a compilation from others: version, options, and the files of the folder by size and date."""
-    files = sorted({place.file for place in model.checkpoint.places.values()} | {model.folder / "config.json"})
-    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in sorted(model.files())]
     return hashlib.sha256(repr((version(), options, facts)).encode()).hexdigest()[:16]

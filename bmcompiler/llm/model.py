@@ -1,9 +1,10 @@
-"""A model folder: what its configuration says and its weights hold, layer by layer."""
+"""A language model: what its configuration says and its weights hold, layer by layer."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,10 +15,13 @@ from bmcompiler.llm.checkpoint import Checkpoint
 from bmcompiler.llm.config import Architecture, read_architecture
 from bmcompiler.llm.linear import CodeScheme, LinearLayer, check_linear, read_linear, scheme_of
 from bmcompiler.numeric.arrays import Array, Floats
+from bmcompiler.plugins.registry import entry_points, lookup
 
 _PREFIXES = ("model.", "language_model.model.", "model.language_model.")
 """What stands before the names of tensors: of a language model, and of the language half of another."""
 
+
+READERS = "bmcompiler.llm_readers"
 
 LINEAR = ("q", "k", "v", "o", "gate", "up", "down")
 """Linear layers of a decoder layer, as `LayerWeights` calls them."""
@@ -51,11 +55,75 @@ class _Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LanguageModel:
-    """A folder with `config.json` and weights; `open_model` makes it. In memory are names and places alone."""
+class LanguageModel(ABC):
+    """A decoder whose weights are read when they are asked for; `open_model` makes it.
 
-    folder: Path
+    Attributes:
+        path: the folder or file that `open_model` took.
+    """
+
+    path: Path
     architecture: Architecture
+
+    @property
+    def folder(self) -> Path:
+        """Where its small files lie."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    @abstractmethod
+    def layer(self, index: int) -> LayerWeights:
+        """The weights of a layer. Raises FileFormatError, UnsupportedError."""
+
+    @abstractmethod
+    def embedding(self) -> Array:
+        """The table of embeddings (vocabulary, hidden)."""
+
+    @abstractmethod
+    def head(self) -> LinearLayer:
+        """What gives the logits."""
+
+    @abstractmethod
+    def final_norm(self) -> Floats:
+        """The factors behind the last layer, (hidden)."""
+
+    def files(self) -> set[Path]:
+        """What it is read from."""
+        return {self.path}
+
+    @abstractmethod
+    def let_go(self) -> None:
+        """What was read need not stay in memory."""
+
+
+@dataclass(frozen=True)
+class DerivedModel(LanguageModel):
+    """Another model, of which a class that derives from this one changes the layers."""
+
+    base: LanguageModel
+
+    def layer(self, index: int) -> LayerWeights:
+        return self.base.layer(index)
+
+    def embedding(self) -> Array:
+        return self.base.embedding()
+
+    def head(self) -> LinearLayer:
+        return self.base.head()
+
+    def final_norm(self) -> Floats:
+        return self.base.final_norm()
+
+    def files(self) -> set[Path]:
+        return self.base.files()
+
+    def let_go(self) -> None:
+        self.base.let_go()
+
+
+@dataclass(frozen=True)
+class FolderModel(LanguageModel):
+    """A folder with `config.json` and weights. In memory are names and places alone."""
+
     checkpoint: Checkpoint
     prefix: str
     scheme: CodeScheme | None
@@ -95,6 +163,14 @@ class LanguageModel:
         """The factors behind the last layer, (hidden)."""
         return self._norm(f"{self.prefix}norm")
 
+    def files(self) -> set[Path]:
+        """`config.json`, and where tensors lie."""
+        return {place.file for place in self.checkpoint.places.values()} | {self.path / "config.json"}
+
+    def let_go(self) -> None:
+        """What was read need not stay in memory; it is read from the files again when it is needed."""
+        self.checkpoint.let_go()
+
     def check(self) -> None:
         """Whether all tensors are there with the shapes that `config.json` asks for. Raises FileFormatError."""
         facts = self.architecture
@@ -120,22 +196,45 @@ class LanguageModel:
         return read_linear(self.checkpoint, root + part.name, part.depth, self.scheme, part.bias)
 
 
-def open_model(folder: str | os.PathLike[str]) -> LanguageModel:
-    """Read `config.json` and the headers of the weights, and hold the two together.
+def open_model(source: str | os.PathLike[str]) -> LanguageModel:
+    """Read `config.json` and the headers of the weights, and hold the two together; or the graph of a model file.
+
+    Args:
+        source: a folder as Hugging Face writes them, or a model file of a kind that a reader of the entry points
+            `bmcompiler.llm_readers` is called like (`onnx`), or a folder with one such file and no `config.json`.
 
     Raises:
         FileFormatError: a file is missing, damaged or cut off, a tensor is missing or has another shape.
         UnsupportedError: a family, an activation, a rotary embedding or a quantization that nobody knows.
     """
-    path = Path(folder)
+    path = Path(source)
+    file = _model_file(path)
+    if file is not None:
+        read: Callable[[Path, Path], LanguageModel] = lookup(READERS, file.suffix[1:], "reader of language models")
+        return read(path, file)
     architecture = read_architecture(path)
     checkpoint = Checkpoint(path)
     prefix = next((each for each in _PREFIXES if f"{each}embed_tokens.weight" in checkpoint), _PREFIXES[0])
-    model = LanguageModel(
+    model = FolderModel(
         path, architecture, checkpoint, prefix, scheme_of(architecture.quantization, path / "config.json")
     )
     model.check()
     return model
+
+
+def architecture_of(source: str | os.PathLike[str]) -> Architecture:
+    """The sizes and numbers of a model; of a folder `config.json` is all that is read. Raises as `open_model`."""
+    path = Path(source)
+    return read_architecture(path) if _model_file(path) is None else open_model(path).architecture
+
+
+def _model_file(path: Path) -> Path | None:
+    """The one file that holds a whole model, None where `path` is a folder of another kind."""
+    kinds = entry_points(READERS)
+    if path.is_dir() and not (path / "config.json").is_file():
+        found = [each for each in sorted(path.iterdir()) if each.suffix[1:] in kinds]
+        return found[0] if len(found) == 1 else None
+    return path if path.suffix[1:] in kinds and path.is_file() else None
 
 
 def float_shapes(facts: Architecture, prefix: str) -> Iterator[tuple[str, tuple[int, ...]]]:

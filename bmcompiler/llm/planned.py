@@ -21,7 +21,7 @@ from bmcompiler.llm.checkpoint import Checkpoint
 from bmcompiler.llm.config import Architecture
 from bmcompiler.llm.estimate import Estimate, estimate
 from bmcompiler.llm.groups import BundleOptions, module_options
-from bmcompiler.llm.model import LanguageModel, float_shapes
+from bmcompiler.llm.model import FolderModel, LanguageModel, float_shapes
 from bmcompiler.llm.nets import build_net
 from bmcompiler.numeric.arrays import Array
 
@@ -60,7 +60,7 @@ def planned(facts: Architecture, options: BundleOptions) -> Estimate:
     Raises BMError subclasses.
     """
     options = replace(options, check="never")
-    model = LanguageModel(Path(), facts, _Noise(facts), _PREFIX, None)
+    model = FolderModel(Path(), facts, _Noise(facts), _PREFIX, None)
     kinds = list(zip(facts.windows, facts.rotaries))
     layers = {kinds.index(kind): count for kind, count in Counter(kinds).items()}
     bounds = estimate(facts, options.precision, options.length, options.cache)

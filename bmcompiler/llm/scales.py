@@ -15,7 +15,7 @@ import numpy as np
 
 from bmcompiler.llm.float_model import FloatModel
 from bmcompiler.llm.linear import LinearLayer
-from bmcompiler.llm.model import LanguageModel, LayerWeights
+from bmcompiler.llm.model import DerivedModel, LanguageModel, LayerWeights
 from bmcompiler.llm.precision import Precision, in_precision
 from bmcompiler.numeric.arrays import Floats
 
@@ -34,7 +34,7 @@ class LayerScales(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ScaledModel(LanguageModel):
+class ScaledModel(DerivedModel):
     """A model whose layers compute the same with scaled weights, which are f32."""
 
     scales: tuple[LayerScales, ...]
@@ -99,7 +99,7 @@ def activation_scales(model: LanguageModel, precision: Precision, ids: Sequence[
             for parts in _SHARING
         )
         found.append(LayerScales(attention, out, mlp, down))
-    return ScaledModel(model.folder, model.architecture, model.checkpoint, model.prefix, model.scheme, tuple(found))
+    return ScaledModel(model.path, model.architecture, model, tuple(found))
 
 
 def block_errors(

@@ -14,6 +14,7 @@ from bmcompiler.spelling import spelled
 
 COPIED = (
     "config.json",
+    "genai_config.json",
     "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -24,7 +25,7 @@ BESIDE = "config"
 
 
 class Text:
-    """The tokenizer of a folder, and which tokens end a text.
+    """The tokenizer of a folder.
 
     Raises:
         UnsupportedError: the library is not installed. FileFormatError: the folder has no tokenizer, or a damaged one.
@@ -65,15 +66,6 @@ class Text:
                 yield whole[len(shown) :]
                 shown = whole
 
-    def ends(self) -> set[int]:
-        """Tokens after which a model has said all, by `generation_config.json` or `config.json`."""
-        for name in ("generation_config.json", "config.json"):
-            if (self.folder / name).is_file():
-                found = read_json(self.folder / name).get("eos_token_id")
-                if found is not None:
-                    return {int(each) for each in (found if isinstance(found, list) else [found])}
-        return set()
-
     def as_chat(self, prompt: str) -> str:
         """A question as the model's template puts it. Raises UnsupportedError, FileFormatError."""
         given = self.folder / "chat_template.jinja"
@@ -100,6 +92,18 @@ class Text:
 
 def _named(token: Any) -> str:
     return token.get("content", "") if isinstance(token, dict) else token or ""
+
+
+def end_tokens(folder: Path) -> set[int]:
+    """Tokens after which a model has said all, by the first file of its folder that says it."""
+    for name in ("generation_config.json", "config.json", "genai_config.json"):
+        if (folder / name).is_file():
+            facts = read_json(folder / name)
+            inner = facts.get("model")
+            found = (inner if isinstance(inner, dict) else facts).get("eos_token_id")
+            if found is not None:
+                return {int(each) for each in (found if isinstance(found, list) else [found])}
+    return set()
 
 
 def copy_config(folder: Path, model: Path) -> Path:

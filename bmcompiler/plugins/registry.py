@@ -30,7 +30,7 @@ GROUPS = tuple(
 )
 OTHER_GROUPS = (
     *(f"bmcompiler.{kind}" for kind in ("containers", "cpu_functions", "runtimes", "analyzers", "timing_profiles")),
-    *(f"bmcompiler.{kind}" for kind in ("listings", "c_libraries", "llm_families")),
+    *(f"bmcompiler.{kind}" for kind in ("listings", "c_libraries", "llm_families", "llm_readers")),
 )
 """Groups that chips with a model file of their own need, the runtime, and language models."""
 BUILT_IN = "bmcompiler"
@@ -44,6 +44,7 @@ _EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "bmcompiler.runtimes": ("a session class", ("run",)),
     "bmcompiler.analyzers": ("a function", ("__call__",)),
     "bmcompiler.listings": ("a function", ("__call__",)),
+    "bmcompiler.llm_readers": ("a function", ("__call__",)),
     "bmcompiler.c_libraries": ("a CLibrary", ("name", "api", "preamble")),
     "bmcompiler.timing_profiles": ("a dataclass", ("__dataclass_fields__",)),
 }

@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from bmcompiler.interpreter import run_module
+from bmcompiler.llm.checkpoint import Checkpoint
 from bmcompiler.llm.float_model import FloatModel, perplexity
 from bmcompiler.llm.model import open_model
 from bmcompiler.llm.nets import MASKED, build_net
@@ -49,7 +50,7 @@ def test_perplexity_is_what_torch_computed() -> None:
 
 
 def test_weights_are_read_as_their_library_reads_them() -> None:
-    checkpoint = open_model(FOLDER).checkpoint
+    checkpoint = Checkpoint(FOLDER)
     wanted = load_file(FOLDER / "model.safetensors")
     assert set(checkpoint) == set(wanted)
     for name, values in wanted.items():

@@ -9,7 +9,7 @@ from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import WEIGHT
-from bmcompiler.numeric.packed_weights import groups_of, packed, row_bytes, unpacked
+from bmcompiler.numeric.packed_weights import PackedWeights, groups_of, packed, row_bytes, unpacked
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.elements.linear_quant import DequantizeLinear
 from bmcompiler.ops.places.shape import Permute
@@ -22,9 +22,24 @@ _MIDDLE = {"i8": 128, "u8": 0}
 @onnx_op("MatMulNBits", domain="com.microsoft")
 def mat_mul_n_bits(node: Node, b: Builder) -> Value:
     """Weights (N, K) in blocks along K; of other zero points than bytes, and of groups in another order, as floats."""
+    x, names, found = node.input(0), node.proto.input, weights_of(node)
+    if isinstance(found, PackedWeights):
+        weights = [b.weight(found.codes, names[1]), b.weight(found.scale, names[2])]
+        weights += [] if found.zero_point is None else [b.weight(found.zero_point, names[3])]
+        out = b.weight_only_matmul(_rows(b, x), *weights, bits=found.bits, group_size=found.group_size)
+    else:
+        out = b.matmul(_rows(b, x), b.weight(found, names[1]), transpose_right=True)
+    out = b.add(out, node.input(5)) if node.has(5) else out
+    return b.reshape(out, shape=(*x.shape[:-1], node.int("N"))) if out.type.rank != x.type.rank else out
+
+
+def weights_of(node: Node) -> PackedWeights | np.ndarray:
+    """The weights (N, K) of a MatMulNBits, as floats where zero points are no bytes or groups in another order.
+
+    Raises UnsupportedError, FileFormatError, ShapeError.
+    """
     node.ignore("accuracy_level")  # the least that sums must be computed in
-    x, (depth, outputs), size = node.input(0), (node.int("K"), node.int("N")), node.int("block_size")
-    bits = node.int("bits", 4)
+    (depth, outputs), size, bits = (node.int("K"), node.int("N")), node.int("block_size"), node.int("bits", 4)
     if bits not in _BITS:
         raise UnsupportedError(f"weights of {bits} bits are not supported", remedy="quantize them to 4 or 8 bits")
     if min(depth, outputs, size) < 1:
@@ -33,19 +48,12 @@ def mat_mul_n_bits(node: Node, b: Builder) -> Value:
     codes = _sized(node, 1, (outputs, blocks * row_bytes(size, bits)))[:, : row_bytes(depth, bits)]
     scale, zero = _sized(node, 2, (outputs, blocks)), _zero_points(node, outputs, blocks, bits)
     place = _groups(node, depth, blocks, size)
-    names = node.proto.input
     if place is None and (zero is None or zero.dtype == np.uint8):
-        weights = [b.weight(np.ascontiguousarray(codes), names[1]), b.weight(scale, names[2])]
-        weights += [] if zero is None else [b.weight(zero, names[3])]
-        out = b.weight_only_matmul(_rows(b, x), *weights, bits=bits, group_size=size)
-    else:
-        place = np.arange(depth) // size if place is None else place
-        exact = unpacked(codes, bits, depth).astype(np.float32)
-        exact -= 2 ** (bits - 1) if zero is None else zero[:, place].astype(np.float32)
-        floats = (exact * scale[:, place].astype(np.float32)).astype(scale.dtype)
-        out = b.matmul(_rows(b, x), b.weight(floats, names[1]), transpose_right=True)
-    out = b.add(out, node.input(5)) if node.has(5) else out
-    return b.reshape(out, shape=(*x.shape[:-1], outputs)) if out.type.rank != x.type.rank else out
+        return PackedWeights(np.ascontiguousarray(codes), scale, zero, bits, size)
+    place = np.arange(depth) // size if place is None else place
+    exact = unpacked(codes, bits, depth).astype(np.float32)
+    exact -= 2 ** (bits - 1) if zero is None else zero[:, place].astype(np.float32)
+    return (exact * scale[:, place].astype(np.float32)).astype(scale.dtype)
 
 
 def _rows(b: Builder, x: Value) -> Value:

@@ -121,7 +121,7 @@ def rotary_embedding(node: Node, b: Builder) -> Value:
 def group_query_attention(node: Node, b: Builder) -> tuple[Value, ...]:
     """Causal attention of new tokens on a cache and on themselves; queries of several heads share a head of keys."""
     heads, shared = node.int("num_heads"), node.int("kv_num_heads")
-    _need_plain(node)
+    need_plain(node)
     if min(heads, shared) < 1 or heads % shared:
         raise FileFormatError(f"{heads} heads of queries do not share {shared} heads of keys")
     query, key, value = _queries(node, b, heads, shared)
@@ -152,8 +152,8 @@ def group_query_attention(node: Node, b: Builder) -> tuple[Value, ...]:
     return joined_heads(b, out), keys, values
 
 
-def _need_plain(node: Node) -> None:
-    """Refuse forms of attention that are not computed."""
+def need_plain(node: Node) -> None:
+    """Refuse forms of GroupQueryAttention that are not computed. Raises UnsupportedError."""
     node.ignore("kv_cache_bit_width")
     for name in ("smooth_softmax", "qk_output"):
         if node.int(name, 0) > 0:

@@ -1,0 +1,362 @@
+"""Language models in the ops of ONNX Runtime GenAI: sizes and weights of each layer, by the structure of the graph.
+
+A layer is what stands around a GroupQueryAttention: sums with norms behind them (`SkipSimplifiedLayerNormalization`),
+products with constants (`MatMul`, `MatMulNBits`), rotary embedding in the attention or as ops of its own. Its own nets
+for prompts and for one token are made of that, as of a folder; past and present of the graph are their caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import onnx
+
+from bmcompiler.frontends.onnx.decoder_graph import DecoderGraph, Norm, Product
+from bmcompiler.frontends.onnx.ops.transformer import need_plain
+from bmcompiler.ir.types import FROM_NUMPY
+from bmcompiler.llm.config import Architecture
+from bmcompiler.llm.families import Family
+from bmcompiler.llm.linear import LinearLayer
+from bmcompiler.llm.model import LanguageModel, LayerWeights
+from bmcompiler.llm.rotary import Rotary
+from bmcompiler.numeric.arrays import Array, Floats
+
+_GELU = {"Gelu": "gelu", "FastGelu": "gelu_tanh"}
+_SILU = ("Silu", "Swish")
+
+
+class _Branch(NamedTuple):
+    """What a sum adds to the stream: a product, and perhaps a norm of it."""
+
+    product: Product
+    norm: Norm | None
+
+
+class _Attention(NamedTuple):
+    """q, k, v, or all three in q; norms of heads; names of the tables of the rotary embedding."""
+
+    node: onnx.NodeProto
+    products: tuple[Product, ...]
+    head_norms: tuple[Norm | None, Norm | None]
+    tables: tuple[str, str]
+
+
+class _Layer(NamedTuple):
+    """A decoder layer, from its end to its beginning."""
+
+    attention: _Attention
+    attention_norm: Norm
+    out: _Branch
+    mlp_norm: Norm
+    gate: Product
+    up: Product
+    down: _Branch
+    activation: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables(Rotary):
+    """A rotary embedding whose cosines and sines (positions, dims / 2) are given."""
+
+    cos: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    sin: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def tables(self, rows: int) -> tuple[Floats, Floats]:
+        return np.tile(self.cos[:rows], 2), np.tile(self.sin[:rows], 2)
+
+
+class _Parts(NamedTuple):
+    """The whole model: constants by name, layers from the first on."""
+
+    table: str
+    embedding_scale: float
+    layers: tuple[_Layer, ...]
+    final_norm: Norm
+    head: Product
+    logit_cap: float | None
+
+
+@dataclass(frozen=True)
+class GraphModel(LanguageModel):
+    """A language model in a graph; weights are read when they are asked for."""
+
+    graph: DecoderGraph
+    parts: _Parts
+
+    def layer(self, index: int) -> LayerWeights:
+        with self.graph.named():
+            return self._layer(self.parts.layers[index])
+
+    def embedding(self) -> Array:
+        return self.graph.constant(self.parts.table)
+
+    def head(self) -> LinearLayer:
+        with self.graph.named():
+            return self.graph.linear(self.parts.head)
+
+    def final_norm(self) -> Floats:
+        return self._factors(self.parts.final_norm)
+
+    def files(self) -> set[Path]:
+        """The model file, and those its constants lie in."""
+        return self.graph.files()
+
+    def let_go(self) -> None:
+        """Nothing is kept: each constant is read again when it is needed."""
+
+    def _layer(self, layer: _Layer) -> LayerWeights:
+        facts, attention = self.architecture, layer.attention
+        queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
+        linears = [self.graph.linear(each) for each in attention.products]
+        if len(linears) == 1:
+            rest = linears[0].rows(queries, queries + 2 * keys)
+            linears = [linears[0].rows(0, queries), rest.rows(0, keys), rest.rows(keys, 2 * keys)]
+        others = (self.graph.linear(each) for each in (layer.out.product, layer.gate, layer.up, layer.down.product))
+        norms = (layer.attention_norm, layer.out.norm, layer.mlp_norm, layer.down.norm, *attention.head_norms)
+        factors = [None if norm is None else self._factors(norm) for norm in norms]
+        return LayerWeights(*factors, *linears, *others)
+
+    def _factors(self, norm: Norm) -> Floats:
+        return self.graph.constant(norm.factors).astype(np.float32).reshape(-1)
+
+
+def read_language_model(path: Path, file: Path) -> GraphModel:
+    """The language model in a file. path: what the user named, the file or its folder.
+
+    Raises FileFormatError, UnsupportedError: it is damaged, or its graph is none of a known decoder.
+    """
+    graph = DecoderGraph(file)
+    with graph.named():
+        parts = _Walk(graph).parts()
+        return GraphModel(path, _architecture(graph, parts), graph, parts)
+
+
+class _Walk:
+    """From the scores to the tokens."""
+
+    def __init__(self, graph: DecoderGraph) -> None:
+        self.graph = graph
+
+    def parts(self) -> _Parts:
+        """Raises UnsupportedError at the node that is not understood."""
+        if not any(node.op_type == "GroupQueryAttention" for node in self.graph.graph.node):
+            self.graph.refuse("holds no GroupQueryAttention, by which the layers of a language model are found")
+        outputs = [each.name for each in self.graph.graph.output]
+        name, cap = self._uncapped("logits" if "logits" in outputs else outputs[0])
+        head = self.graph.product(name) or self._refuse(name, "a product that gives scores")
+        final = self._norm(self._last_token(head.source))
+        layers, behind = [], final
+        while behind.terms:
+            layer = self._layer(behind)
+            layers.append(layer)
+            behind = layer.attention_norm
+        table, scale = self._embedding(behind.source)
+        return _Parts(table, scale, tuple(reversed(layers)), final, head, cap)
+
+    def _refuse(self, name: str, wanted: str) -> NoReturn:
+        """Raise UnsupportedError at what makes a tensor."""
+        self.graph.refuse(f"'{name}' should be {wanted}", self.graph.maker(name))
+
+    def _norm(self, name: str) -> Norm:
+        found = self.graph.norm(name)
+        return found or self._refuse(name, "a norm of the stream")
+
+    def _uncapped(self, name: str) -> tuple[str, float | None]:
+        """What cap * tanh(x / cap) is taken of, and the cap; the tensor itself where nothing is."""
+        outer = self.graph.maker(name)
+        if outer is None or outer.op_type != "Mul" or not self.graph.is_constant(outer.input[1]):
+            return name, None
+        tanh = self.graph.maker(outer.input[0])
+        inner = self.graph.maker(tanh.input[0]) if tanh is not None and tanh.op_type == "Tanh" else None
+        if inner is None or inner.op_type not in ("Div", "Mul") or not self.graph.is_constant(inner.input[1]):
+            self._refuse(name, "scores, or cap * tanh(scores / cap)")
+        return inner.input[0], self.graph.number(outer.input[1])
+
+    def _last_token(self, name: str) -> str:
+        """The states of all tokens, of which an exporter may take the last."""
+        node = self.graph.maker(name)
+        while node is not None and node.op_type in ("Gather", "GatherND", "Slice"):
+            name = node.input[0]
+            node = self.graph.maker(name)
+        return name
+
+    def _branch(self, name: str) -> _Branch | None:
+        norm = self.graph.norm(name)
+        if norm is not None and norm.terms:
+            return None
+        product = self.graph.product(norm.source if norm is not None else name)
+        return None if product is None else _Branch(product, norm)
+
+    def _added(self, norm: Norm) -> tuple[str, _Branch]:
+        """The stream before a sum, and what is added to it."""
+        for stream, added in (norm.terms, norm.terms[::-1]):
+            branch = self._branch(added)
+            if branch is not None:
+                return stream, branch
+        self.graph.refuse("adds no product to the stream", norm.adder)
+
+    def _layer(self, behind: Norm) -> _Layer:
+        """The layer before a norm."""
+        stream, down = self._added(behind)
+        activation, gate, up = self._gated(down.product.source)
+        middle = self._norm(up.source)
+        if gate.source != up.source or not middle.terms or middle.adder is None:
+            self.graph.refuse("gate and up are not of one sum and norm", gate.node)
+        if not self.graph.is_sum(stream, middle.adder):
+            self.graph.refuse("adds to another stream than that of its layer", behind.adder)
+        before, out = self._added(middle)
+        attention = self._attention(out.product.source)
+        first = self._norm(attention.products[0].source)
+        same = self.graph.is_sum(before, first.adder) if first.adder is not None else self._is(before, first.source)
+        if not same:
+            self.graph.refuse("adds to another stream than that of its layer", middle.adder)
+        return _Layer(attention, first, out, middle, gate, up, down, activation)
+
+    def _is(self, one: str, other: str) -> bool:
+        maker = self.graph.maker(one)
+        return one == other or (maker is not None and maker is self.graph.maker(other))
+
+    def _gated(self, name: str) -> tuple[str, Product, Product]:
+        """activation(gate) * up."""
+        node = self.graph.maker(name)
+        if node is not None and node.op_type == "Mul":
+            for first, second in (node.input, node.input[::-1]):
+                up, (activation, inner) = self.graph.product(second), self._activated(first)
+                gate = self.graph.product(inner) if activation else None
+                if up is not None and gate is not None:
+                    return activation, gate, up
+        self.graph.refuse("should be activation(gate) * up, of silu or gelu", node)
+
+    def _activated(self, name: str) -> tuple[str, str]:
+        """The activation that makes a tensor, and of what; "" for none."""
+        node = self.graph.maker(name)
+        if node is None:
+            return "", ""
+        if node.op_type in _GELU and len(node.input) == 1:
+            approximate = any(each.name == "approximate" and each.s == b"tanh" for each in node.attribute)
+            return "gelu_tanh" if approximate else _GELU[node.op_type], node.input[0]
+        if node.op_type in _SILU:
+            return "silu", node.input[0]
+        if node.op_type == "Mul":
+            for first, second in (node.input, node.input[::-1]):
+                sigmoid = self.graph.maker(second)
+                if sigmoid is not None and sigmoid.op_type == "Sigmoid" and self._is(sigmoid.input[0], first):
+                    return "silu", first
+        return "", ""
+
+    def _attention(self, name: str) -> _Attention:
+        node = self.graph.maker(name)
+        if node is None or node.op_type != "GroupQueryAttention":
+            self.graph.refuse("'o' should be a product of GroupQueryAttention", node)
+        facts = self.graph.node(node)
+        need_plain(facts)
+        if len(node.input) > 10 and node.input[10]:
+            self.graph.refuse("an attention bias is not supported", node)
+        if facts.flag("rotary_interleaved"):
+            self.graph.refuse("pairs of neighbours in the rotary embedding are not supported", node)
+        tables = (node.input[7], node.input[8]) if facts.flag("do_rotary") else ("", "")
+        products, norms = [], []
+        for each in node.input[: 3 if node.input[1] else 1]:
+            rotary = self.graph.maker(each)
+            if rotary is not None and rotary.op_type == "RotaryEmbedding":
+                if self.graph.node(rotary).flag("interleaved"):
+                    self.graph.refuse("pairs of neighbours in the rotary embedding are not supported", rotary)
+                each, tables = rotary.input[0], (rotary.input[2], rotary.input[3])
+            norm = self.graph.norm(each)
+            norms.append(norm)
+            inner = each if norm is None else norm.source
+            products.append(self.graph.product(inner) or self._refuse(inner, "a product with constants"))
+        if len({each.source for each in products}) != 1:
+            self.graph.refuse("query, key and value are not of one tensor", node)
+        if not all(map(self.graph.is_constant, tables)):
+            self.graph.refuse(
+                "has no constant tables of a rotary embedding", node, "export the model for one range of lengths"
+            )
+        return _Attention(node, tuple(products), (norms[0], norms[1] if len(norms) > 1 else None), tables)
+
+    def _embedding(self, name: str) -> tuple[str, float]:
+        """Name of the table whose rows the first layer reads, and their factor."""
+        node, scale = self.graph.maker(name), 1.0
+        if node is not None and node.op_type == "Mul" and self.graph.is_constant(node.input[1]):
+            scale = self.graph.number(node.input[1])
+            node = self.graph.maker(node.input[0])
+        if node is None or node.op_type != "Gather" or not self.graph.is_constant(node.input[0]):
+            self.graph.refuse("the stream should begin with rows of a constant table", node)
+        return node.input[0], scale
+
+
+def _architecture(graph: DecoderGraph, parts: _Parts) -> Architecture:
+    """What `config.json` would say. Raises UnsupportedError where layers differ in what must be the same."""
+    nodes = [graph.node(layer.attention.node) for layer in parts.layers]
+    first, attention = parts.layers[0], nodes[0]
+    heads, shared = attention.int("num_heads"), attention.int("kv_num_heads")
+    if min(heads, shared) < 1 or heads % shared:
+        graph.refuse(f"{heads} heads of queries do not share {shared} heads of keys", first.attention.node)
+    width = graph.outputs(first.attention.products[0])
+    head_dim = width // (heads if len(first.attention.products) == 3 else heads + 2 * shared)
+    table = graph.constant(parts.table)
+    rotaries = tuple(_rotaries(graph, parts.layers))
+    found = Architecture(
+        model_type="onnx",
+        family=Family(),
+        hidden=table.shape[1],
+        inner=graph.outputs(first.gate),
+        heads=heads,
+        kv_heads=shared,
+        head_dim=head_dim,
+        vocabulary=table.shape[0],
+        epsilon=parts.final_norm.epsilon,
+        activation=first.activation,
+        attention_scale=attention.float("scale", 0.0) or head_dim**-0.5,
+        embedding_scale=parts.embedding_scale,
+        attention_cap=attention.float("softcap", 0.0) or None,
+        logit_cap=parts.logit_cap,
+        windows=tuple(None if (n := node.int("local_window_size", -1)) < 0 else n for node in nodes),
+        rotaries=rotaries,
+        qkv_bias=any(product.bias for product in first.attention.products),
+        out_bias=bool(first.out.product.bias),
+        mlp_bias=bool(first.gate.bias),
+        tied=False,
+        dtype=FROM_NUMPY[table.dtype.name],
+        positions=min(len(each.cos) for each in rotaries),
+        quantization=None,
+    )
+    for layer, node in zip(parts.layers, nodes):
+        _need_alike(graph, found, layer, node.int("num_heads"), node.float("scale", 0.0), node.float("softcap", 0.0))
+    return found
+
+
+def _need_alike(graph: DecoderGraph, facts: Architecture, layer: _Layer, heads: int, scale: float, cap: float) -> None:
+    """Whether a layer has the sizes and numbers of the first. Raises UnsupportedError."""
+    norms = (layer.attention_norm, layer.mlp_norm, layer.out.norm, layer.down.norm, *layer.attention.head_norms)
+    epsilons = {norm.epsilon for norm in norms if norm is not None}
+    alike = (
+        epsilons == {facts.epsilon}
+        and heads == facts.heads
+        and (scale or facts.head_dim**-0.5) == facts.attention_scale
+        and (cap or None) == facts.attention_cap
+        and layer.activation == facts.activation
+        and graph.outputs(layer.gate) == graph.outputs(layer.up) == facts.inner
+        and graph.outputs(layer.out.product) == graph.outputs(layer.down.product) == facts.hidden
+    )
+    if not alike:
+        graph.refuse("differs from the first layer in sizes, norms or activation", layer.attention.node)
+
+
+def _rotaries(graph: DecoderGraph, layers: tuple[_Layer, ...]) -> Iterator[_Tables]:
+    """Of each layer; the same object where tables are the same."""
+    known: dict[tuple[str, str], _Tables] = {}
+    for layer in layers:
+        names = layer.attention.tables
+        if names not in known:
+            cos, sin = (graph.constant(name).astype(np.float32) for name in names)
+            if cos.ndim != 2 or cos.shape != sin.shape:
+                graph.refuse(f"tables of {list(cos.shape)} and {list(sin.shape)} are no pairs", layer.attention.node)
+            known[names] = _Tables(0.0, 2 * cos.shape[1], len(cos), cos=cos, sin=sin)
+        yield known[names]
