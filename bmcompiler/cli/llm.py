@@ -35,6 +35,7 @@ _RUN = """
 Examples:
   bmnet-llm run qwen/model.bmodel --prompt "The history of the"
   bmnet-llm run qwen/model.bmodel --chat --prompt "What is a lane?" --temperature 0.7 --top-p 0.9 --seed 3
+  bmnet-llm run qwen/model.bmodel --chat --prompt "What is a lane?" --prompt "And a halo?"
   bmnet-llm run model.bmodel --tokens 1,17,300,42 --count 8
 """
 _MODEL = click.argument("source", metavar="MODEL", type=click.Path(path_type=Path))
@@ -86,13 +87,15 @@ def _precision(
               "last net gives: scores of all tokens, or the best one.")  # fmt: skip
 @click.option("--shorter", multiple=True, type=click.IntRange(1), help="A length with programs of its own, which take "
               "less time for prompts that fit; once for each.")  # fmt: skip
+@click.option("--history", is_flag=True, help="Add nets that read tokens behind those of the caches at once: longer "
+              "prompts, further turns of a chat.")  # fmt: skip
 @click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
 @click.option("--check", default="auto", show_default=True, help="auto, never, always or a number of samples.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that compile nets.")
 @click.option("--parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; the same "
               "command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
 def compile(
-    source: Path, output: Path, head: str, shorter: tuple[int, ...], opt: int, check: str, jobs: int,
+    source: Path, output: Path, head: str, shorter: tuple[int, ...], history: bool, opt: int, check: str, jobs: int,
     parts: Path | None, **given: Any,
 ) -> None:  # fmt: skip
     """Compile MODEL to a bundle of nets."""
@@ -107,7 +110,7 @@ def compile(
     start, model = time.perf_counter(), open_model(source)
     length, cache = given.pop("length"), given.pop("cache")
     precision = _precision(model.architecture.dtype, **given)
-    options = BundleOptions(precision, length, tuple(sorted(shorter)), cache, head == "scores", opt, check)
+    options = BundleOptions(precision, length, tuple(sorted(shorter)), cache, history, head == "scores", opt, check)
     make_folder(output.parent)
     with tempfile.TemporaryDirectory(prefix=f"{output.stem}.", dir=output.parent) as scratch:
         found = compile_bundle(source, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)
@@ -127,7 +130,7 @@ def compile(
 
 @cli.command(epilog=_RUN)
 @click.argument("bundle", metavar="BUNDLE.bmodel", type=click.Path(path_type=Path))
-@click.option("--prompt", help="Text to go on from.")
+@click.option("--prompt", "prompts", multiple=True, help="Text to go on from; with --chat once for each turn.")
 @click.option("--tokens", metavar="N,N,...", help="The prompt as numbers, in place of text.")
 @click.option("--chat", is_flag=True, help="Put the prompt into the model's template for chats.")
 @click.option("--tokenizer", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder with tokenizer.json.  "
@@ -142,7 +145,7 @@ def compile(
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the draws.")
 @click.option("--one-by-one", is_flag=True, help="Read the prompt with the nets for one token.")
 def run(
-    bundle: Path, prompt: str | None, tokens: str | None, chat: bool, tokenizer: Path | None, count: int,
+    bundle: Path, prompts: tuple[str, ...], tokens: str | None, chat: bool, tokenizer: Path | None, count: int,
     temperature: float, top_k: int, top_p: float, penalty: float, seed: int, one_by_one: bool,
 ) -> None:  # fmt: skip
     """Make tokens with BUNDLE on the simulator; they are printed as they come."""
@@ -151,24 +154,41 @@ def run(
     from bmcompiler.llm.sampling import Sampler
     from bmcompiler.llm.text import BESIDE, Text, end_tokens
 
-    if (prompt is None) == (tokens is None):
+    if bool(prompts) == (tokens is not None):
         raise UsageError("there is no prompt", remedy="give --prompt TEXT, or --tokens with numbers: one of them")
+    if len(prompts) > 1 and not chat:
+        raise UsageError("several prompts are turns of a chat", remedy="add --chat, or give one")
     sampler = Sampler(temperature, top_k, top_p, penalty, seed)
     loaded = Bundle.load(bundle)
     text = Text(tokenizer or bundle.parent / BESIDE) if tokens is None else None
-    if text is not None and prompt is not None:
-        given = text.tokens(text.as_chat(prompt), special=False) if chat else text.tokens(prompt)
-    else:
-        given = _numbers(tokens or "")
+    if len(prompts) > 1 and not (loaded.goes_on or one_by_one):
+        raise UsageError(
+            "the bundle has no nets for further turns of a chat", remedy="compile with --history, or add --one-by-one"
+        )
     generator, start = Generator(loaded), time.perf_counter()
-    made: list[int] = []
-    stream = _kept(
-        generator.drawn(given, count, end_tokens(text.folder) if text else (), sampler, one_by_one=one_by_one), made
-    )
-    for piece in stream if text is None else text.pieces(stream):
-        click.echo(piece if text is not None else f"{piece} ", nl=False)
+    said: list[str] = []
+    read = made = 0
+    for prompt in prompts or ("",):
+        if said:
+            click.echo()
+        if text is None:
+            given = _numbers(tokens or "")
+        elif chat:
+            given = text.tokens(text.as_chat([*said, prompt]), special=False)
+        else:
+            given = text.tokens(prompt)
+        read += len(given) - generator.held(given)
+        new: list[int] = []
+        ends = end_tokens(text.folder) if text else ()
+        stream = _kept(generator.drawn(given, count, ends, sampler, one_by_one=one_by_one, go_on=True), new)
+        answer = ""
+        for piece in (f"{token} " for token in stream) if text is None else text.pieces(stream):
+            click.echo(piece, nl=False)
+            answer += piece
+        said += [prompt, answer]
+        made += len(new)
     seconds = time.perf_counter() - start
-    click.echo(f"\n{len(given)} tokens read, {len(made)} made in {seconds:.1f} s on this host", err=True)
+    click.echo(f"\n{read} tokens read, {made} made in {seconds:.1f} s on this host", err=True)
 
 
 def _kept(tokens: Iterator[int], made: list[int]) -> Iterator[int]:

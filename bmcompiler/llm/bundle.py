@@ -15,8 +15,8 @@ HALVES = ("float16", "bfloat16")
 Names = tuple[tuple[str, ...], tuple[str, ...]]
 """Names of the inputs and the outputs of a net, in order: tools of several versions name them differently."""
 
-# Type and sizes of inputs and outputs. S: tokens of a prompt, T: rows of a cache, H: width of a hidden state, K: heads
-# of keys and values, D: their width, V: size of the vocabulary, C: tokens to draw from.
+# Type and sizes of inputs and outputs. S: tokens of a prompt, T: rows of a cache, R: of all of it, H: width of a hidden
+# state, K: heads of keys and values, D: their width, V: size of the vocabulary, C: tokens to draw from.
 _FORMS = {
     "embedding": (("int32 1 S",), ("half 1 S H",)),
     "embedding_cache": (("int32 1 1",), ("half 1 1 H",)),
@@ -24,6 +24,10 @@ _FORMS = {
     "block_cache": (
         ("half 1 1 H", "int32 1 1", "half 1 1 1 T+1", "half 1 T K D", "half 1 T K D"),
         ("half 1 1 H", "half 1 1 K D", "half 1 1 K D"),
+    ),
+    "block_kv": (
+        ("half 1 S H", "int32 1 S", "half 1 1 S R+S", "half 1 R K D", "half 1 R K D"),
+        ("half 1 S H", "half 1 S K D", "half 1 S K D"),
     ),
     "lm_head": (("half 1 H",), ("float32 1 V",)),
     GREEDY: (("float32 1 V",), ("int32 1 1",)),
@@ -50,6 +54,7 @@ class Bundle:
         hidden: elements of a hidden state. heads, width: of the keys and values of a token.
         vocabulary: how many tokens there are; 0 where lm_head gives the best token and no scores.
         candidates: tokens that `sample_head` gives to draw from, and seen: those before that it looks at; 0 without it.
+        goes_on: there are nets `block_kv_I`, for tokens of a prompt behind those in the caches.
         dynamic: names of the nets that are dynamic or end so.
         names: of tensors, by net.
     """
@@ -65,6 +70,7 @@ class Bundle:
     vocabulary: int
     candidates: int
     seen: int
+    goes_on: bool
     dynamic: tuple[str, ...]
     names: Mapping[str, Names]
 
@@ -97,12 +103,15 @@ class Bundle:
         _refuse_missing([*needed, *blocks], known)
         _refuse_dynamic([name for name in needed if name not in nets])
         wanted = needed + (blocks if all(name in nets for name in blocks) else [])
-        wanted += [name for name in (GREEDY, SAMPLE) if name in nets]
+        going_on = [name for name in (f"block_kv_{layer}" for layer in range(layers)) if name in nets]
+        wanted += going_on + [name for name in (GREEDY, SAMPLE) if name in nets]
         agreed = _Agreed()
         rows = {name: tuple(sorted(agreed.net(stage) for stage in nets[name])) for name in wanted}
         for name in cached:
             _check_caches(nets[name], rows[name], rows[cached[0]])
-        for name in blocks if blocks[0] in wanted else []:
+        if going_on and (len(going_on) < layers or agreed.sizes["R"] != rows[cached[0]][-1]):
+            raise _no_bundle("not all layers have a net 'block_kv_I' for the whole cache")
+        for name in [*(blocks if blocks[0] in wanted else []), *going_on]:
             if rows[name] != rows["embedding"]:
                 takes = f"prompts of {list(rows[name])} tokens, embedding {list(rows['embedding'])}"
                 raise _no_bundle(f"net '{name}' takes {takes}")
@@ -119,6 +128,7 @@ class Bundle:
             vocabulary=sizes.get("V", 0),
             candidates=sizes.get("C", 0),
             seen=max(rows.get(SAMPLE, (0,))),
+            goes_on=bool(going_on),
             dynamic=dynamic,
             names={name: _names(nets[name][0]) for name in wanted},
         )
@@ -172,7 +182,8 @@ class _Agreed:
         if word.isdigit():
             return int(word)
         symbol, _, more = word.partition("+")
-        return self.sizes.setdefault(symbol, found - int(more or 0)) + int(more or 0)
+        added = int(more) if more.isdigit() else self.sizes.get(more, 0)
+        return self.sizes.setdefault(symbol, found - added) + added
 
     def _said(self, word: Sequence[str]) -> str:
         """A form in words, with the sizes that are known."""

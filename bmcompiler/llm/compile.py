@@ -74,7 +74,7 @@ def compile_bundle(
         )
     if jobs != 1 and (parts is None or isinstance(folder, LanguageModel)):
         raise UsageError("processes share nets by files", remedy="give the folder of the model, and one for its parts")
-    groups = list(net_groups(model, chosen.logits))
+    groups = list(net_groups(model, chosen))
     if parts is None or isinstance(folder, LanguageModel):
         made: Iterator[_Part] = (compile_group(model, names, chosen) for names in _watched(groups, progress))
     else:

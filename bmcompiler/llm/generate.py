@@ -12,6 +12,7 @@ from bmcompiler.llm.bundle import Bundle
 from bmcompiler.llm.heads import GREEDY, SAMPLE
 from bmcompiler.numeric.arrays import Array, Ints
 from bmcompiler.plugins.registry import lookup
+from bmcompiler.spelling import spelled
 
 if TYPE_CHECKING:
     from bmcompiler.llm.sampling import Sampler
@@ -43,9 +44,9 @@ class Generator:
     scores, or ended in a dynamic search for the best, the search is done here: it is what the firmware would do.
 
     Attributes:
-        position: how many tokens the caches hold.
+        tokens: those whose keys and values the caches hold.
         caches: keys and values of each layer, 1 x rows x heads x width, after the rotation by their positions; rows
-            from `position` on are not read.
+            from `position` on are not seen.
     """
 
     def __init__(self, bundle: Bundle, nets: BundleNets | None = None) -> None:
@@ -54,7 +55,8 @@ class Generator:
         Args:
             nets: a session of `bundle.model`; by default one on the first device of its chip.
         """
-        self.bundle, self.position = bundle, 0
+        self.bundle = bundle
+        self.tokens: list[int] = []
         session: Any = nets or lookup("bmcompiler.runtimes", "session", "runtime")(bundle.model)
         self._nets: dict[str, BundleNet] = {name: session.net(name) for name in bundle.names}
         self.caches: list[tuple[Array, Array]] = []
@@ -62,6 +64,18 @@ class Generator:
             name = f"block_cache_{layer}"
             keys, values = bundle.names[name][0][3:]
             self.caches.append((self._nets[name].memory(keys), self._nets[name].memory(values)))
+
+    @property
+    def position(self) -> int:
+        """How many tokens the caches hold."""
+        return len(self.tokens)
+
+    def held(self, prompt: Sequence[int] | Ints) -> int:
+        """How many of the first tokens of a prompt the caches hold; the last one is to be read in any case."""
+        pairs = zip(prompt[: len(prompt) - 1], self.tokens)
+        return next(
+            (place for place, (one, other) in enumerate(pairs) if one != other), min(len(prompt) - 1, self.position)
+        )
 
     def prefill(self, prompt: Sequence[int] | Ints) -> Array:
         """Fill the caches with a prompt, at once; what they held is forgotten.
@@ -78,6 +92,19 @@ class Generator:
             RuntimeUseError: no tokens, more than the bundle takes, or numbers that are no tokens.
             UnsupportedError: the nets for prompts are dynamic.
         """
+        return self._read(self._tokens(prompt), 0)
+
+    def extend(self, tokens: Sequence[int] | Ints) -> Array:
+        """Read more tokens behind those of the caches, at once.
+
+        Returns:
+            The hidden state behind the last one, 1 x hidden. Raises as `states`, and UnsupportedError where the caches
+            hold tokens and the bundle has no nets `block_kv_I`.
+        """
+        return self._read(self._tokens(tokens), self.position)[:, -1]
+
+    def _read(self, tokens: Ints, first: int) -> Array:
+        """States of tokens behind the first ones of the caches, in parts as long as nets take; others are forgotten."""
         bundle = self.bundle
         if not bundle.prompt:
             raise UnsupportedError(
@@ -85,26 +112,42 @@ class Generator:
                 "is not simulated",
                 remedy="give the tokens of the prompt one by one",
             )
-        tokens, room = self._tokens(prompt), bundle.rows[-1]
-        count, length = len(tokens), min(bundle.prompt, room)
+        if first and not bundle.goes_on:
+            raise UnsupportedError(
+                "the bundle has no nets for tokens behind those of the caches, block_kv_0 and so on",
+                remedy=f"compile the language model with {spelled('history')}, or give the tokens one by one",
+            )
+        count, room = first + len(tokens), bundle.rows[-1]
+        length = room if bundle.goes_on else min(bundle.prompt, room)
         if count > length:
             more = f", or give tokens one by one: there is room for {room}" if count <= room else ""
             raise RuntimeUseError(
                 f"the prompt has {count} tokens, the bundle takes 1 to {length} at once", remedy=f"shorten it{more}"
             )
-        taken = next(each for each in bundle.prompts if each >= count)
+        if not first:
+            self._forget()
+        del self.tokens[first:]
+        found = [self._read_part(tokens[at : at + bundle.prompt]) for at in range(0, len(tokens), bundle.prompt)]
+        return np.concatenate(found, axis=1)
+
+    def _read_part(self, tokens: Ints) -> Array:
+        """States of as many tokens as nets take, behind those of the caches."""
+        first, count = self.position, len(tokens)
+        taken = next(each for each in self.bundle.prompts if each >= count)
+        before, kind = (self.bundle.rows[-1], "kv_") if first else (0, "")
         ids, positions = (np.zeros((1, taken), np.int32) for _ in range(2))
-        ids[0, :count], positions[0, :count] = tokens, range(count)
-        mask = np.full((1, 1, taken, taken), _MASKED)
-        mask[0, 0, :count] = np.where(np.tri(count, taken, dtype=bool), 0, _MASKED)
-        self._forget()
+        ids[0, :count], positions[0, :count] = tokens, range(first, first + count)
+        mask = np.full((1, 1, taken, before + taken), _MASKED)
+        mask[0, 0, :count, :first] = 0
+        mask[0, 0, :count, before:] = np.where(np.tri(count, taken, dtype=bool), 0, _MASKED)
         (states,) = self._run("embedding", ids)
         for layer, caches in enumerate(self.caches):
             states[:, count:] = 0  # rows behind the prompt are nobody's
-            states, *made = self._run(f"block_{layer}", states, positions, mask)
+            given = (states, positions, mask, *(caches if first else ()))
+            states, *made = self._run(f"block_{kind}{layer}", *given)
             for cache, rows in zip(caches, made):
-                cache[0, :count] = rows[0, :count]
-        self.position = count
+                cache[0, first : first + count] = rows[0, :count]
+        self.tokens += tokens.tolist()
         return states[:, :count]
 
     def decode(self, token: int) -> Array:
@@ -130,7 +173,7 @@ class Generator:
             name = f"block_cache_{layer}"
             into = dict(zip(self.bundle.names[name][1][1:], (keys[0, row], values[0, row])))
             states = self._run(name, states, position, mask, into=into)[0]
-        self.position += 1
+        self.tokens.append(int(token))
         return states[:, 0]
 
     def logits(self, hidden: Array) -> Array:
@@ -167,19 +210,26 @@ class Generator:
         return chances[0], tokens[0]
 
     def generate(
-        self, prompt: Sequence[int] | Ints, count: int, stop: Collection[int] = (), *, one_by_one: bool = False
+        self,
+        prompt: Sequence[int] | Ints,
+        count: int,
+        stop: Collection[int] = (),
+        *,
+        one_by_one: bool = False,
+        go_on: bool = False,
     ) -> Iterator[int]:
         """The best tokens behind a prompt, at most `count`; a token of `stop` is the last.
 
         Args:
             one_by_one: read the prompt with the nets for one token, which is slower, has room for longer prompts, and
                 needs no net that is dynamic; hidden states differ in last bits.
+            go_on: where the caches hold the beginning of the prompt it is not read again.
 
         Raises:
             RuntimeUseError: as `prefill` and `decode`, where the caches are full after the tokens there is room for.
             UnsupportedError: as `prefill`.
         """
-        return self.drawn(prompt, count, stop, None, one_by_one=one_by_one)
+        return self.drawn(prompt, count, stop, None, one_by_one=one_by_one, go_on=go_on)
 
     def drawn(
         self,
@@ -189,13 +239,16 @@ class Generator:
         sampler: Sampler | None,
         *,
         one_by_one: bool = False,
+        go_on: bool = False,
     ) -> Iterator[int]:
         """As `generate`, tokens drawn by their scores; None, or no temperature, takes the best. Raises as `generate`.
 
         Where `top_k` tokens are no more than `sample_head` gives, their chances come from there.
         """
         seen = [int(token) for token in prompt]
-        hidden = self._read_one_by_one(self._tokens(prompt)) if one_by_one else self.prefill(prompt)
+        tokens = self._tokens(prompt)
+        first = self.held(tokens) if go_on else 0
+        hidden = self._read_one_by_one(tokens, first) if one_by_one else self._read(tokens[first:], first)[:, -1]
         for left in range(count - 1, -1, -1):
             token = self._chosen(hidden, seen, sampler)
             seen.append(token)
@@ -213,16 +266,18 @@ class Generator:
 
     def _forget(self) -> None:
         """Empty the caches: rows of zeros, as the weight of a masked row is 0, which times infinity would be NaN."""
-        self.position = 0
+        self.tokens = []
         for cache in (each for pair in self.caches for each in pair):
             cache[...] = 0
 
-    def _read_one_by_one(self, tokens: Ints) -> Array:
+    def _read_one_by_one(self, tokens: Ints, first: int) -> Array:
         room = self.bundle.rows[-1]
         if len(tokens) > room:
             raise RuntimeUseError(f"the prompt has {len(tokens)} tokens, the caches have room for {room}")
-        self._forget()
-        for token in tokens:
+        if not first:
+            self._forget()
+        del self.tokens[first:]
+        for token in tokens[first:]:
             hidden = self.decode(token)
         return hidden
 

@@ -27,6 +27,7 @@ class BundleOptions:
         precision: types of activations and weights.
         length: tokens of a prompt that are read at once. shorter: lengths with programs of their own, which take less
             time for prompts that fit. cache: tokens there is room for, None for `length`.
+        goes_on: nets `block_kv_I` read tokens behind those of the caches: longer prompts, further turns of a chat.
         logits: lm_head gives scores of all tokens, and two more nets choose by them; else the token with the highest.
         opt: level of optimisation, 0 to 2. check: whether programs are proven, see `ModuleOptions`.
     """
@@ -35,6 +36,7 @@ class BundleOptions:
     length: int = 512
     shorter: tuple[int, ...] = ()
     cache: int | None = None
+    goes_on: bool = False
     logits: bool = True
     opt: int = 2
     check: str | int = "auto"
@@ -49,20 +51,20 @@ class BundleOptions:
             )
 
 
-def net_groups(model: LanguageModel, logits: bool) -> Iterator[tuple[str, ...]]:
-    """Names of the nets of a bundle, together where they have the same weights. logits: see `BundleOptions`."""
+def net_groups(model: LanguageModel, options: BundleOptions) -> Iterator[tuple[str, ...]]:
+    """Names of the nets of a bundle, together where they have the same weights."""
     yield "embedding", "embedding_cache"
     for layer in range(model.architecture.layers):
-        yield f"block_{layer}", f"block_cache_{layer}"
+        yield f"block_{layer}", f"block_cache_{layer}", *([f"block_kv_{layer}"] if options.goes_on else [])
     yield ("lm_head",)
-    if logits:
+    if options.logits:
         yield (GREEDY,)
         yield (SAMPLE,)
 
 
 def takes_prompts(name: str) -> bool:
     """Whether a net has a program for each length of prompts."""
-    return name == "embedding" or re.fullmatch(r"block_\d+", name) is not None
+    return name == "embedding" or re.fullmatch(r"block_(kv_)?\d+", name) is not None
 
 
 def keeps_memory(name: str) -> bool:

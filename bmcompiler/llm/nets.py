@@ -1,7 +1,8 @@
 """The nets of a bundle as modules, with the names, tensors and orders that runtimes look for (bm1684x-llm.md 2).
 
-A layer is two nets with the same weights: `block_I` takes all tokens of a prompt, `block_cache_I` one token and the
-keys and values of those before. What a family does otherwise comes from its architecture.
+The nets of a layer have the same weights: `block_I` takes all tokens of a prompt, `block_cache_I` one token with the
+keys and values of those before, `block_kv_I` several tokens with those. What a family does otherwise comes from its
+architecture.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from bmcompiler.ops.builder import Builder
 
 MASKED = -10000.0
 """What a mask adds to the score of a token that is not seen; of bf16 it is the next number, -9984."""
-_NET = re.compile(rf"(embedding|embedding_cache|lm_head|{GREEDY}|{SAMPLE}|block_(?:cache_)?(\d+))$")
+_NET = re.compile(rf"(embedding|embedding_cache|lm_head|{GREEDY}|{SAMPLE}|block_(?:cache_|kv_)?(\d+))$")
 
 
 def net_names(model: LanguageModel) -> list[str]:
-    """All nets of a bundle; those behind `lm_head` where it gives scores."""
+    """All nets of a bundle; those behind `lm_head` where it gives scores, `block_kv_I` where prompts go on."""
     layers = range(model.architecture.layers)
     return [
         "embedding",
         "embedding_cache",
         *(f"block_{i}" for i in layers),
         *(f"block_cache_{i}" for i in layers),
+        *(f"block_kv_{i}" for i in layers),
         "lm_head",
         GREEDY,
         SAMPLE,
@@ -72,7 +74,7 @@ def build_net(
         return greedy_head(vocabulary) if name == GREEDY else sample_head(vocabulary, cache)
     nets = _NetMaker(model, precision or Precision(), length, cache, {} if layers is None else layers)
     if match[2] is not None:
-        return nets.block(name, int(match[2]), decode="_cache_" in name)
+        return nets.block(name, int(match[2]))
     return nets.head(logits) if name == "lm_head" else nets.embedding(name)
 
 
@@ -132,16 +134,18 @@ class _NetMaker:
                 return b.outputs([scores], ["lm_head.reshape_f32"])
             return b.outputs([best_token(b, scores)], ["token_id"])
 
-    def block(self, name: str, index: int, *, decode: bool) -> Module:
-        """A layer for a prompt, or for one token behind those of the cache."""
+    def block(self, name: str, index: int) -> Module:
+        """A layer for a prompt, or for one or several tokens behind those of the cache."""
         b, facts = Builder.new(name), self.facts
-        tokens, width = (1, self.cache + 1) if decode else (self.length, self.length)
+        tokens = 1 if "_cache_" in name else self.length
+        before = 0 if name == f"block_{index}" else self.cache
+        width = before + tokens
         x = b.input("input_states", self.type(1, tokens, facts.hidden))
         positions = b.input("position_ids", TensorType((1, tokens), "i32"))
         mask = b.input("attention_mask", self.type(1, 1, tokens, width))
         rows = self.type(1, self.cache, facts.kv_heads, facts.head_dim)
-        history = [[b.input(f"history_{each}", rows)] if decode else [] for each in "kv"]
-        mask = self._windowed(b, mask, positions, facts.windows[index], decode)
+        history = [[b.input(f"history_{each}", rows)] if before else [] for each in "kv"]
+        mask = self._windowed(b, mask, positions, facts.windows[index], before)
         w, dtype = self.layer(index), self.precision.dtype
 
         def linear(x: Value, part: str) -> Value:
@@ -210,20 +214,25 @@ class _NetMaker:
             mixed = b.reshape(b.matmul(scores, v), shape=[1, facts.heads, tokens, facts.head_dim])
             return b.reshape(b.permute(mixed, order=[0, 2, 1, 3]), shape=[1, tokens, facts.heads * facts.head_dim])
 
-    def _windowed(self, b: Builder, mask: Value, positions: Value, window: int | None, decode: bool) -> Value:
-        """The mask, and in layers with a window what lies before it is not seen either."""
-        if window is None or window >= self.cache + decode:
+    def _windowed(self, b: Builder, mask: Value, positions: Value, window: int | None, before: int) -> Value:
+        """The mask, and in layers with a window what lies before it is not seen either.
+
+        Args:
+            before: rows of the cache, which stand before the new tokens.
+        """
+        tokens = positions.shape[1]
+        if window is None or window >= self.cache + (tokens == 1):
             return mask
         with b.at("window"):
-            if not decode:
-                far = np.tri(self.length, k=-window, dtype=np.float32) * np.float32(MASKED)
-                return b.min(mask, self.constant(b, "window", far))
-            columns = np.arange(self.cache + 1, dtype=np.float32)
-            columns[-1] = np.float32(1 << 24)  # the token itself
+            distant = np.tri(tokens, k=-window, dtype=np.float32)  # of the new tokens from each other
+            if not before:
+                return b.min(mask, self.constant(b, "window", distant * np.float32(MASKED)))
+            columns = np.full((1, 1, tokens, before + tokens), 1 << 24, np.float32)  # the token itself, and near ones
+            columns[..., :before], columns[..., before:][..., distant > 0] = np.arange(before), -1
             last = b.sub(b.cast(positions, dtype="f32"), b.weight(np.full(1, window, np.float32), "window"))
             far = b.compare(
-                b.weight(columns.reshape(1, 1, 1, -1), "columns"),
-                b.reshape(last, shape=[1, 1, 1, 1]),
+                b.weight(columns, "columns"),
+                b.reshape(last, shape=[1, 1, tokens, 1]),
                 method="less_equal",
             )
             return b.where(far, self.number(b, "masked", MASKED), mask)

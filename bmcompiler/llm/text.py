@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,8 @@ class Text:
                 yield whole[len(shown) :]
                 shown = whole
 
-    def as_chat(self, prompt: str) -> str:
-        """A question as the model's template puts it. Raises UnsupportedError, FileFormatError."""
+    def as_chat(self, said: Sequence[str]) -> str:
+        """Questions and answers in turn, as a model's template puts them. Raises UnsupportedError, FileFormatError."""
         given = self.folder / "chat_template.jinja"
         file = given if given.is_file() else self.folder / "tokenizer_config.json"
         facts: Mapping[str, Any] = {} if file == given or not file.is_file() else read_json(file)
@@ -83,7 +84,8 @@ class Text:
             ) from None
         special = {name: _named(facts.get(name)) for name in ("bos_token", "eos_token")}
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-        messages = [{"role": "user", "content": prompt}]
+        roles = cycle(("user", "assistant"))
+        messages = [{"role": role, "content": content} for role, content in zip(roles, said)]
         try:
             return environment.from_string(template).render(messages=messages, add_generation_prompt=True, **special)
         except TemplateError as error:

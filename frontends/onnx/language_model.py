@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -115,12 +116,27 @@ class GraphModel(LanguageModel):
         queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
         linears = [self.graph.linear(each) for each in attention.products]
         if len(linears) == 1:
-            rest = linears[0].rows(queries, queries + 2 * keys)
-            linears = [linears[0].rows(0, queries), rest.rows(0, keys), rest.rows(keys, 2 * keys)]
-        others = (self.graph.linear(each) for each in (layer.out.product, layer.gate, layer.up, layer.down.product))
-        norms = (layer.attention_norm, layer.out.norm, layer.mlp_norm, layer.down.norm, *attention.head_norms)
-        factors = [None if norm is None else self._factors(norm) for norm in norms]
-        return LayerWeights(*factors, *linears, *others)
+            ends = (0, queries, queries + keys, queries + 2 * keys)
+            linears = [linears[0].rows(first, last) for first, last in pairwise(ends)]
+        q, k, v = linears
+        return LayerWeights(
+            attention_norm=self._factors(layer.attention_norm),
+            attention_out_norm=self._optional(layer.out.norm),
+            mlp_norm=self._factors(layer.mlp_norm),
+            mlp_out_norm=self._optional(layer.down.norm),
+            q_norm=self._optional(attention.head_norms[0]),
+            k_norm=self._optional(attention.head_norms[1]),
+            q=q,
+            k=k,
+            v=v,
+            o=self.graph.linear(layer.out.product),
+            gate=self.graph.linear(layer.gate),
+            up=self.graph.linear(layer.up),
+            down=self.graph.linear(layer.down.product),
+        )
+
+    def _optional(self, norm: Norm | None) -> Floats | None:
+        return None if norm is None else self._factors(norm)
 
     def _factors(self, norm: Norm) -> Floats:
         return self.graph.constant(norm.factors).astype(np.float32).reshape(-1)

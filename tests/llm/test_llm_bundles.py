@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = Tokenizer(models.WordLevel({chr(i): i for i in range(128)}, unk_token="?"))
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Split("", "isolated"), decoders.Fuse()
     tokenizer.save(str(made / "tokenizer.json"))
-    template = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    template = "{{ bos_token }}{% for m in messages %}<{{ m.role[0] }}>{{ m.content }}{% endfor %}"
     (made / "tokenizer_config.json").write_text(json.dumps({"chat_template": template, "bos_token": "!"}))
     return made
 
@@ -213,6 +213,48 @@ def test_short_prompts_have_programs_of_their_own(model: LanguageModel) -> None:
             replace(options, shorter=lengths)
 
 
+def test_prompts_go_on_from_the_caches(tmp_path: Path) -> None:
+    """In parts, and behind what was said before: the tokens are those of reading all anew, and of the float model."""
+    config = small_config(torch_dtype="float16", model_type="mistral", sliding_window=5)
+    model = open_model(write_folder(tmp_path / "model", config, small_tensors(config, np.float16)))
+    options = BundleOptions(length=6, shorter=(2,), cache=24, goes_on=True, logits=False, check="always")
+    made = compile_bundle(model, options)
+    assert (made.checked, made.unchecked) == (9, {}) and len(made.model.weight_sets) == 4
+    generator = Generator(Bundle.of(made.model))
+    longer = [*PROMPT, 9, 17, 4, 3, 6, 7, 60, 50, 40]
+    wanted, reference = list(longer), FloatModel(model)
+    for _ in range(6):
+        wanted.append(int(reference.logits(reference.states(wanted)[-1:])[0].argmax()))
+    assert [*longer, *generator.generate(longer, 6)] == wanted
+    assert generator.tokens == wanted[:-1]
+    first = list(generator.generate(PROMPT, 3))
+    turn = [*PROMPT, *first, 11, 12, 13]
+    assert generator.held(turn) == len(PROMPT) + 2
+    nets: list[str] = []
+    run = generator._run
+    generator._run = lambda name, *values, **more: nets.append(name) or run(name, *values, **more)  # type: ignore
+    going_on = list(generator.generate(turn, 5, go_on=True))
+    assert nets[:4] == ["embedding", "block_kv_0", "block_kv_1", "lm_head"]  # one part: four tokens are new
+    assert going_on == list(generator.generate(turn, 5)) == list(generator.generate(turn, 5, one_by_one=True))
+    generator.prefill(PROMPT)
+    np.testing.assert_allclose(*(
+        np.float32(states) for states in (generator.extend([9, 17]), generator.prefill([*PROMPT, 9, 17]))
+    ), atol=0.02)  # fmt: skip
+    with pytest.raises(RuntimeUseError, match="the prompt has 25 tokens, the bundle takes 1 to 24 at once"):
+        generator.extend([1] * 18)
+
+
+def test_bundles_without_nets_for_it_do_not_go_on(model: LanguageModel) -> None:
+    options = BundleOptions(length=8, cache=16, logits=False, check="never")
+    generator = Generator(Bundle.of(compile_bundle(model, options).model))
+    generator.prefill(PROMPT)
+    with pytest.raises(UnsupportedError, match="no nets for tokens behind those of the caches"):
+        generator.extend([1])
+    assert list(generator.generate([*PROMPT, 3], 3, one_by_one=True, go_on=True)) == list(
+        generator.generate([*PROMPT, 3], 3)
+    )
+
+
 def test_lengths_that_cannot_be(model: LanguageModel) -> None:
     with pytest.raises(UsageError, match="prompts of 8 tokens do not fit a cache of 4"):
         BundleOptions(length=8, cache=4)
@@ -272,14 +314,17 @@ def test_the_command_compiles_and_runs(
         out, err = capfd.readouterr()
         return int(ended.value.code or 0), out, err
 
-    status, out, _ = bmnet("compile", str(folder), "-o", str(file), "--length", "8", "--cache", "16")
-    assert status == 0 and "9 nets" in out and (file.parent / "config" / "tokenizer.json").is_file()
+    words = ("--length", "8", "--cache", "16", "--history")
+    status, out, _ = bmnet("compile", str(folder), "-o", str(file), *words)
+    assert status == 0 and "11 nets" in out and (file.parent / "config" / "tokenizer.json").is_file()
     status, text, err = bmnet("run", str(file), "--prompt", "hello", "--count", "4")
     assert status == 0 and "5 tokens read, 4 made" in err
     status, numbers, _ = bmnet("run", str(file), "--tokens", ",".join(str(ord(c)) for c in "hello"), "--count", "4")
     assert "".join(chr(int(each)) for each in numbers.split()) == text
     status, _, err = bmnet("run", str(file), "--chat", "--prompt", "a", "--count", "2", "--one-by-one")
-    assert status == 0 and "8 tokens read" in err  # !<user>a
+    assert status == 0 and "5 tokens read" in err  # !<u>a
+    status, out, err = bmnet("run", str(file), "--chat", "--prompt", "", "--prompt", "", "--count", "1")
+    assert status == 0 and len(out.splitlines()) == 2 and "11 tokens read, 2 made" in err  # !<u>, <a>.<u>
     assert bmnet("run", str(file), "--prompt", "x", "--temperature", "2", "--seed", "5")[1] != text
     (tmp_path / "text").write_text("the quick brown fox " * 4)
     status, out, _ = bmnet("eval", str(file), "--text", str(tmp_path / "text"), "--folder", str(folder))
@@ -287,7 +332,8 @@ def test_the_command_compiles_and_runs(
     assert status == 0 and abs(values[0] / values[1] - 1) < 0.01
     for words, said in (
         (["run", str(file)], "there is no prompt"),
-        (["run", str(file), "--prompt", "hello hello"], "the prompt has 11 tokens, the bundle takes 1 to 8 at once"),
+        (["run", str(file), "--prompt", "hello" * 4], "the prompt has 20 tokens, the bundle takes 1 to 16 at once"),
+        (["run", str(file), "--prompt", "a", "--prompt", "b"], "several prompts are turns of a chat"),
         (["run", str(file), "--tokens", "1,2,x"], "--tokens are numbers"),
         (["run", str(file), "--tokens", "1,2", "--count", "20"], "the caches are full: they hold 16 tokens"),
         (["run", str(folder / "config.json"), "--tokens", "1"], "config.json"),

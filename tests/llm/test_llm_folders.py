@@ -157,7 +157,8 @@ def test_elements_that_are_not_supported(tmp_path: Path) -> None:
 
 def test_nets_and_lengths_that_cannot_be(tmp_path: Path) -> None:
     model = open_model(small(tmp_path))
-    assert net_names(model)[2:] == ["block_0", "block_1", "block_cache_0", "block_cache_1", "lm_head", GREEDY, SAMPLE]
+    blocks = [f"block_{kind}{layer}" for kind in ("", "cache_", "kv_") for layer in range(2)]
+    assert net_names(model)[2:] == [*blocks, "lm_head", GREEDY, SAMPLE]
     for name in ("block_2", "block", "head", "block_cache_"):
         with pytest.raises(UsageError, match=f"no net '{name}'"):
             build_net(model, name, length=8)

@@ -92,7 +92,7 @@ def test_the_trained_model_says_the_same(bits: int | None, tmp_path: Path) -> No
     said = []
     for model in (folder, graph):
         made = compile_bundle(model, options)
-        assert made.unchecked == {}
+        assert set(made.unchecked) <= {"sample_head"}
         said.append(list(Generator(Bundle.of(made.model)).generate([0, 5, 70, 33], 60)))
     assert said[0] == said[1] and len(set(said[0])) > 20
 
