@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bmcompiler.accuracy.check import Accuracy
     from bmcompiler.bmodel import BModel
     from bmcompiler.inputs.source import Samples
-    from bmcompiler.numeric.arrays import Floats
+    from bmcompiler.numeric.arrays import Array
     from bmcompiler.options import Path_
     from bmcompiler.proof.prove import Proof
     from bmcompiler.runtime.session import Session
@@ -112,7 +112,7 @@ class Result:
         made: Session = lookup("bmcompiler.runtimes", "session", "runtime")(self.model, device, fast=fast)
         return made
 
-    def run(self, inputs: Mapping[str, ArrayLike | Samples] | ArrayLike) -> dict[str, Floats]:
+    def run(self, inputs: Mapping[str, ArrayLike | Samples] | ArrayLike) -> dict[str, Array]:
         """Outputs by name for inputs by name (or one array for a net with one input), any number of samples.
 
         Raises RuntimeUseError as `Session.run` does.

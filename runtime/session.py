@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +18,7 @@ from bmcompiler.inputs.source import Samples
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.numeric import quant_modes
 from bmcompiler.numeric.arith import dequantize, quantize_real
-from bmcompiler.numeric.arrays import Array, Floats, Ints
+from bmcompiler.numeric.arrays import Array, Ints
 from bmcompiler.runtime.devices import LoadedProgram, open_device
 from bmcompiler.runtime.pictures import TakesPictures
 from bmcompiler.runtime.steps import batch_of, in_steps
@@ -179,36 +178,19 @@ class Session(TakesPictures):
             )
         return {self._names[0]: inputs}
 
-    @overload
-    def run(
-        self,
-        inputs: _Inputs,
-        raw: Literal[False] = False,
-        progress: Callable[[range], Iterable[int]] = iter,
-        into: Mapping[str, Array] | None = None,
-    ) -> dict[str, Floats]: ...
-
-    @overload
-    def run(
-        self,
-        inputs: _Inputs,
-        raw: bool,
-        progress: Callable[[range], Iterable[int]] = iter,
-        into: Mapping[str, Array] | None = None,
-    ) -> dict[str, Array]: ...
-
     def run(
         self,
         inputs: _Inputs,
         raw: bool = False,
         progress: Callable[[range], Iterable[int]] = iter,
         into: Mapping[str, Array] | None = None,
-    ) -> dict[str, Floats] | dict[str, Array]:
+    ) -> dict[str, Array]:
         """Run the model on inputs by name, or on the array of the only input.
 
         Real inputs are quantized with the input's threshold (bm1880.md 11.2) or scale and zero point, and outputs
         dequantized to float32; `raw` passes device values both ways, those of bfloat16 as the uint16 of their bits.
-        float32 tensors of the device are passed as they are. Kept inputs may be left out: the net has them in `memory`.
+        float32 tensors of the device are passed as they are, and so are outputs of int32 of scale 1: indices and
+        counts, which float32 would round above 2^24. Kept inputs may be left out: the net has them in `memory`.
         `into` names outputs that are stored as device values in an array, too, part of such memory for instance. The
         leading axis may be larger than the compiled batch: the model runs in steps, and the last one is filled
         up with zeros. Of several programs the one with the wanted shape (or the best batch for it) is used. Where the
@@ -345,9 +327,11 @@ class _LaterOnDevice(Samples):
 
 
 def _from_device(info: TensorInfo, value: Array) -> Array:
-    """Real values of one output; integers of unknown scale become the same numbers as float32."""
+    """Real values of one output; int8 to int16 of unknown scale become the same numbers as float32."""
     if info.dtype == "bfloat16":
         value = value.view(numpy_dtype("bf16"))
+    if info.dtype == "int32" and info.scale in (0, 1) and not info.zero_point:
+        return value
     if info.scale and value.dtype.kind in "iu":
         return quant_modes.dequantize(value, info.scale, info.zero_point)
     if info.dtype in _QUANTIZED and info.threshold:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bmcompiler
 from bmcompiler import bmodel
 from bmcompiler.backends.bm1880.bmkernel import (
     CTRL_NEURON,
@@ -27,7 +28,9 @@ from bmcompiler.backends.bm1880.isa import HEADER_SIZE
 from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, SimulatorError, UnsupportedError
+from bmcompiler.ir import TensorType
 from bmcompiler.numeric import arith
+from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime import Session
 from bmcompiler.runtime.cpu_functions import CpuMemory, register_cpu_function
 
@@ -186,6 +189,14 @@ def test_cpu_records_call_host_functions_and_float_outputs_pass_unchanged(host_s
         real = result["y"] if not raw else arith.dequantize(result["y"], 2.0)
         assert result["total"].dtype == np.float32
         assert result["total"][0, 0] == real.sum(dtype=np.float32)
+
+
+def test_whole_numbers_that_float32_would_round_stay_whole() -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 4), "i32"))
+    made = bmcompiler.compile_module(b.outputs([b.add(x, x)], ["y"]), target="bm1684x", quantize="f32")
+    given = np.array([[2**24 + 1, 3, -5, 2**30 - 1]], np.int32)
+    np.testing.assert_array_equal(made.run({"x": given})["y"], 2 * given, strict=True)
 
 
 def test_unknown_cpu_functions_are_named() -> None:
