@@ -17,7 +17,7 @@ from typing import Any, TextIO, TypeVar, cast
 
 import click
 
-from bmcompiler.cli.config_option import add_config_option
+from bmcompiler.cli.config_option import add_config_option, config_file
 from bmcompiler.cli.other_words import take_other_words
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.spelling import in_shell
@@ -89,6 +89,7 @@ def _keep_inputs(command: click.Command) -> None:
             if str(given[name]) == STDIO and not cast(Output, option.type).stdio:
                 raise UsageError(f"{option.opts[0]} - : it is not written to standard output", remedy="name a file")
         inputs = [path for name, value in given.items() if name not in written for path in _named_files(value)]
+        inputs += _named_files(config_file())
         refuse_overwriting((path for path in outputs if path is not None and str(path) != STDIO), inputs)
         return begin(**given)
 

@@ -21,6 +21,15 @@ import click
 from bmcompiler.errors import UsageError
 from bmcompiler.files.toml import read_toml
 
+_TAKEN = "bmcompiler.config"
+"""Key of a context's notes: the file whose options it has."""
+
+
+def config_file() -> Path | None:
+    """The file of options that the command at work was given, if any."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(_TAKEN)
+
 
 def add_config_option(command: click.Command) -> None:
     """Give a command `--config`."""
@@ -43,6 +52,7 @@ def _take(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Non
         for name in each.opts
         if name.startswith("--")
     }
+    ctx.meta[_TAKEN] = file
     ctx.default_map = {}
     for key, value in read_toml(file).items():
         option = known.get(key.replace("_", "-"))
@@ -79,4 +89,12 @@ def _text(option: click.Option, value: object, file: Path) -> str:
     if isinstance(value, dict):
         return ",".join(f"{name}={each}" for name, each in value.items())
     text = str(value)
-    return str(file.parent / text) if isinstance(option.type, click.Path) and text != "-" else text
+    return str(file.parent / text) if text != "-" and _names_file(option, text, file.parent) else text
+
+
+def _names_file(option: click.Option, text: str, folder: Path) -> bool:
+    """Whether this is a path; of options that take words or FILE, FILE:NAME, whether there is such a file."""
+    if isinstance(option.type, click.Path):
+        return True
+    names = (text, text.rpartition(":")[0])
+    return "FILE" in (option.metavar or "") and any(name and (folder / name).is_file() for name in names)

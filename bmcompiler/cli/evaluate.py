@@ -33,7 +33,7 @@ sums, makes the score, else it is the mean of the first name.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @options("data", "images", "told", "limit")
-@click.option("--labels", metavar="LABELS", help="What is right for each sample.")
+@click.option("--labels", metavar="FILE[:NAME]", help="What is right for each sample.")
 @click.option("--metric", default="top1", show_default=True, help="top1, top5, cosine, decisions, or module:function.")
 @click.option("--outputs", "chosen", metavar="NAME", default="", help="The output that counts, of several.")
 @click.option(
@@ -74,6 +74,7 @@ def cli(
     from bmcompiler.evaluation.labels import load_labels
     from bmcompiler.evaluation.metrics import find_metric
     from bmcompiler.files.kinds import JSON
+    from bmcompiler.files.overwriting import refuse_overwriting
     from bmcompiler.files.store import check_output, map_file
     from bmcompiler.parallel import open_pool
 
@@ -82,6 +83,7 @@ def cli(
         raise UsageError(f"--metric {metric} needs --labels")
     if wanted.needs_float and network is None:
         raise UsageError(f"--metric {metric} compares with the float network: name it with --float")
+    refuse_overwriting((report, resume), ())
     if report is not None:
         check_output(report, JSON)
     files = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,15 @@ def test_a_file_says_what_options_say(folder: Path) -> None:
     assert model.target == "bm1684"
     assert model.stages()[0].inputs[0].shape == (2, 2, 6, 6)
     assert "precision int8, opt 1, max_error 2.5, max_cycles 3.0" in model.producer
+
+
+def test_words_that_may_name_files_do_so_relative_to_the_file(folder: Path) -> None:
+    (folder / "calib" / "slow.json").write_text('{"clock_hz": 1e8}')
+    (folder / "calib" / "net.json").write_text("{}")  # a name that is no file's stays one
+    text = 'target = "bm1684"\nquiet = true\nname = "net.json"\ntiming-profile = "slow.json"\nreport = "r.json"'
+    assert compiled(folder, text, "-o", folder / "net.bmodel") == 0
+    assert json.loads((folder / "calib" / "r.json").read_text())["options"]["timing_profile"] == "clock_hz=100000000"
+    assert load(folder / "net.bmodel").stages()[0].net == "net.json"
 
 
 def test_options_beside_the_file_win(folder: Path) -> None:

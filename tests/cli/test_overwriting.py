@@ -39,6 +39,7 @@ CASES = (
     (run.cli, "a.bmodel --input data.npz --trace a.bmodel"),
     (evaluate.cli, "a.bmodel --data data.npz -o data.npz"),
     (evaluate.cli, "a.bmodel --data data.npz --labels labels.npz:l -o labels.npz"),
+    (evaluate.cli, "a.bmodel --data data.npz --labels labels.npz:l --resume new.json -o ./new.json"),
     (compile.cli, "net.prototxt w.caffemodel --target bm1684 --timing-profile profile.json -o profile.json"),
     (opt.cli, "net.mlir --pipeline canonicalize -o net.mlir"),
     (tool.cli, "combine a.bmodel b.bmodel -o ./b.bmodel"),
@@ -78,6 +79,21 @@ def test_an_output_is_no_input(
     assert cli.run(command, "bmnet", words.split()) == 2
     assert "give the output another name" in capsys.readouterr().err
     assert _contents(made) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [(calibrate.cli, "net.prototxt w.caffemodel -o run.toml"), (run.cli, "a.bmodel --trace deeper/../run.toml")],
+)
+def test_an_output_is_no_file_of_options(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: Command, words: str
+) -> None:
+    monkeypatch.chdir(made)
+    text = 'data = "data.npz"\n'
+    Path("run.toml").write_text(text)
+    assert cli.run(command, "bmnet", [*words.split(), "--config", "run.toml"]) == 2
+    assert "run.toml: is an input, which the output would replace" in capsys.readouterr().err
+    assert Path("run.toml").read_text() == text
 
 
 def test_pieces_do_not_replace_the_model(made: Path, tmp_path: Path) -> None:
