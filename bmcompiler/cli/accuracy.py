@@ -9,7 +9,7 @@ import click
 
 from bmcompiler.cli.common import Number, Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA
-from bmcompiler.cli.options import options
+from bmcompiler.cli.options import TargetOption, options
 from bmcompiler.text import percent
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ them, the same that its commands compute.
 @options(
     *("target", "data", "images", "limit", "quantize", "shapes", "outputs", "table", "method", "quant_table"),
     *("metric", "fuse_preprocess"),
-    target={"required": True, "default": None},
+    target={"cls": TargetOption, "required": True, "default": None},
     quantize={"help": "Precision  [default: int8]"},
     quant_table={"type": click.Path(path_type=Path, exists=True)},
 )

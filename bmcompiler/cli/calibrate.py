@@ -11,6 +11,7 @@ import click
 from bmcompiler.cli.common import Number, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, one_source
 from bmcompiler.cli.options import options, worker_options
+from bmcompiler.cli.stdio import piped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ def cli(
 
     check_output(output, TABLE)
     one_source("--data", data, images)
-    read: Callable[[], Module] = partial(load_network, model, weights, shapes=shapes, outputs=outputs)
+    read: Callable[[], Module] = partial(load_network, piped(model), weights, shapes=shapes, outputs=outputs)
     if fuse_preprocess is not None:
         asked = ModuleOptions(images=images, preprocess=preprocess, fuse_preprocess=fuse_preprocess)
         (read,), asked, _ = fused([read], asked)

@@ -19,6 +19,7 @@ import click
 
 from bmcompiler.cli.config_option import add_config_option, config_file
 from bmcompiler.cli.other_words import take_other_words
+from bmcompiler.cli.stdio import STDIO
 from bmcompiler.errors import BMError, UsageError
 from bmcompiler.spelling import in_shell
 from bmcompiler.text import Cell, format_table, printable
@@ -26,8 +27,6 @@ from bmcompiler.text import Cell, format_table, printable
 __all__ = ["Cell", "Number", "Output", "command_line", "format_table", "printable", "progress", "run"]
 
 T = TypeVar("T")
-STDIO = "-"
-"""As a file's name: standard input or output."""
 
 
 class Output(click.Path):

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from bmcompiler import defaults
 from bmcompiler.cli.common import STDIO, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA
-from bmcompiler.cli.options import list_parameters, list_plugins_option, options, worker_options
+from bmcompiler.cli.options import TargetOption, list_parameters, list_plugins_option, options, worker_options
 from bmcompiler.cli.reference_test import ReferenceTest, reference_options
 from bmcompiler.options import Options
 
@@ -33,25 +32,10 @@ Calibration samples are values as the net was trained on.
 {FORMULA}"""
 
 
-class _TargetOption(click.Option):
-    """Its help names the installed targets, which are looked for only when help is wanted."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from bmcompiler.plugins.registry import entry_points
-
-        self.help = f"Chip to compile for: {' or '.join(entry_points('bmcompiler.targets'))}."
-        return super().get_help_record(ctx)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from bmcompiler.plugins.registry import entry_points
-
-        return [CompletionItem(name) for name in entry_points("bmcompiler.targets") if name.startswith(incomplete)]
-
-
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", required=False, metavar="MODEL", type=click.Path(path_type=Path))
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
-@options("target", target={"cls": _TargetOption, "required": True, "default": None})
+@options("target", target={"cls": TargetOption, "required": True, "default": None})
 @click.option(
     "-o",
     "--output",

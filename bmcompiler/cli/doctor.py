@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import command_line, format_table, printable
+from bmcompiler.cli.stdio import read_model
 
 if TYPE_CHECKING:
     from bmcompiler.bmodel import BModel
@@ -44,10 +45,9 @@ def cli(*, model: Path | None, board: Path | None, sources: bool, as_json: bool)
     facts = Board() if board is None else read_board(board)
     found = {"installation": list(examine_installation())}
     if model is not None:
-        from bmcompiler.bmodel import load
         from bmcompiler.doctor.model import examine
 
-        loaded = load(model)
+        loaded = read_model(model)
         found = {str(model): list(examine(loaded, facts))} | found
     if as_json:
         shown = {title: [vars(each) for each in findings] for title, findings in found.items()}

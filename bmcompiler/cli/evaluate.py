@@ -11,6 +11,7 @@ import click
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, inputs_of
 from bmcompiler.cli.options import options, worker_options
+from bmcompiler.cli.stdio import read_bytes
 
 if TYPE_CHECKING:
     from bmcompiler.evaluation.dataset import Evaluated
@@ -75,7 +76,7 @@ def cli(
     from bmcompiler.evaluation.metrics import find_metric
     from bmcompiler.files.kinds import JSON
     from bmcompiler.files.overwriting import refuse_overwriting
-    from bmcompiler.files.store import check_output, map_file
+    from bmcompiler.files.store import check_output
     from bmcompiler.parallel import open_pool
 
     wanted = find_metric(metric)
@@ -89,7 +90,7 @@ def cli(
     files = None
     if network is not None:
         files = network_files(load_network(network, weights, shapes=shapes))
-    task = Evaluation(bytes(map_file(model)), wanted, files, chosen, fast)
+    task = Evaluation(read_bytes(model), wanted, files, chosen, fast)
     session = task.state().session
     names = [info.name for info in session.outputs]
     if chosen and chosen not in names:

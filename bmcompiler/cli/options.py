@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from bmcompiler.cli.common import Number, Output, format_table
 from bmcompiler.errors import UsageError
@@ -20,6 +21,24 @@ from bmcompiler.told import Told, all_told
 F = TypeVar("F", bound=Callable[..., Any])
 _TOLD = {each.name: each for each in all_told(Options)}
 _IMAGES = [replace(each, default=None) for each in all_told(ImageOptions) if each.name != "cut"]  # the model's to say
+
+
+class TargetOption(click.Option):
+    """Its help names the installed targets, which are looked for only when help is wanted."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Names the chips, then as click does."""
+        from bmcompiler.plugins.registry import entry_points
+
+        self.help = f"Chip to compile for: {' or '.join(entry_points('bmcompiler.targets'))}."
+        return super().get_help_record(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Chips whose names begin so, in capitals where that is."""
+        from bmcompiler.plugins.registry import entry_points
+
+        found = [name for name in entry_points("bmcompiler.targets") if name.startswith(incomplete.lower())]
+        return [CompletionItem(name.upper() if incomplete.isupper() else name) for name in found]
 
 
 def options(*names: str, **changes: dict[str, Any]) -> Callable[[F], F]:

@@ -15,6 +15,7 @@ import click
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, inputs_of
 from bmcompiler.cli.options import list_parameters, options
+from bmcompiler.cli.stdio import piped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,7 +153,7 @@ def _session(model: Path, device: str, net: str | None, fast: bool) -> Any:
     from bmcompiler.errors import UsageError
     from bmcompiler.plugins.registry import lookup
 
-    session = lookup("bmcompiler.runtimes", "session", "runtime")(model, device, net=net, fast=fast)
+    session = lookup("bmcompiler.runtimes", "session", "runtime")(piped(model), device, net=net, fast=fast)
     if net is None and len(session.nets) > 1:
         names = ", ".join(map(printable, session.nets))
         raise UsageError(f"{model} has {len(session.nets)} nets", remedy=f"pass one with --net: {names}")

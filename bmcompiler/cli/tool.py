@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable
+from bmcompiler.cli.stdio import STDIO, read_model
 from bmcompiler.errors import BMError, UsageError
 
 if TYPE_CHECKING:
@@ -27,10 +28,8 @@ def _print_info(context: click.Context, _: click.Parameter, file: str | None) ->
 
 
 def _print_chip(context: click.Context, _: click.Parameter, file: str | None) -> None:
-    from bmcompiler.bmodel import load
-
     if file is not None:
-        click.echo(printable(load(file).target.upper()))
+        click.echo(printable(read_model(file).target.upper()))
         context.exit()
 
 
@@ -60,21 +59,17 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def info(file: str, as_json: bool) -> None:
     """Print chip, nets, inputs, outputs and memory sizes of FILE."""
-    from bmcompiler.bmodel import load
-
-    model = load(file)
+    model = read_model(file)
     click.echo(json.dumps(_facts(model, file), indent=2) if as_json else _text(model) + _commands(model), nl=as_json)
 
 
 @cli.command()
 @FILE
 @click.option("--net", type=int, help="Only program N (counted from 0, as in `info`).")
-@click.option("-o", "--output", type=Output(), help="Write to this file instead of the terminal.")
+@click.option("-o", "--output", type=Output(stdio=True), help="Write to this file instead of the terminal.")
 def dis(file: str, net: int | None, output: str | None) -> None:
     """Disassemble the command buffers of FILE."""
-    from bmcompiler.bmodel import load
-
-    model = load(file)
+    model = read_model(file)
     if net is not None:
         model = model.select(net)
     try:
@@ -82,7 +77,7 @@ def dis(file: str, net: int | None, output: str | None) -> None:
     except BMError as error:
         raise error.located(file=file) from None
     text = text if text.endswith("\n") else text + "\n"
-    if output is None:
+    if output in (None, STDIO):
         click.echo(text, nl=False)
         return
     from bmcompiler.files.kinds import TEXT
@@ -97,13 +92,12 @@ def dis(file: str, net: int | None, output: str | None) -> None:
 @click.option("-o", "--output", required=True, type=Output(), help="Folder for the pieces; made when missing.")
 def extract(file: str, output: str) -> None:
     """Write every command buffer, weight set and description in FILE to a file of its own."""
-    from bmcompiler.bmodel import load
     from bmcompiler.files.kinds import BYTES
     from bmcompiler.files.overwriting import refuse_overwriting
     from bmcompiler.files.store import atomic_output, make_folder
 
     folder = Path(output)
-    pieces = list(load(file).pieces())
+    pieces = list(read_model(file).pieces())
     refuse_overwriting([folder / name for name, _ in pieces], [file])
     make_folder(folder)
     for name, data in pieces:
@@ -140,9 +134,9 @@ def static(file: str, output: str) -> None:
 
     Commands of dynamic subnets are made by the chip's firmware. Nets that begin with one are left out.
     """
-    from bmcompiler.bmodel import load, save
+    from bmcompiler.bmodel import save
 
-    model = load(file)
+    model = read_model(file)
     try:
         cut = model.static_part()
     except BMError as error:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-from cli_files import onnx_model
+from cli_files import SHAPE, command, onnx_model
+from click import Command
 from click.shell_completion import ShellComplete
 
+import bmcompiler
 from bmcompiler.bmodel import load
-from bmcompiler.cli import compile
+from bmcompiler.cli import accuracy, compile
 
 
 def piped(network: bytes, *words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
@@ -37,7 +42,47 @@ def test_what_comes_in_broken_is_said_and_nothing_goes_out(tmp_path: Path, cut: 
     assert b"the network: " + said in done.stderr
 
 
-def test_a_shell_completes_chips() -> None:
-    complete = ShellComplete(compile.cli, {}, "bmnet-compile", "_BMNET_COMPILE_COMPLETE")
-    found = [each.value for each in complete.get_completions(["net.onnx", "--target"], "bm168")]
-    assert found == ["bm1684", "bm1684x"]
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[bytes], None]:
+    """What standard input has from now on; commands work in an empty folder with data.npz."""
+    monkeypatch.chdir(tmp_path)
+    np.savez("data.npz", data=np.random.default_rng(0).normal(0, 1, (20, *SHAPE[1:])).astype(np.float32))
+    np.save("labels.npy", np.zeros(20, np.int64))
+    return lambda data: monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run - --data data.npz --timing",
+        "evaluate - --data data.npz --labels labels.npy",
+        "doctor -",
+        "tool info -",
+        "tool --chip -",
+        "tool dis - -o -",
+        "tool static - -o same.bmodel",
+        "tool extract - -o pieces",
+    ],
+)
+def test_a_model_comes_through_a_pipe(
+    given: Callable[[bytes], None], capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    given(bmcompiler.compile(onnx_model(), target="bm1684").to_bytes())
+    name, *rest = words.split()
+    assert command(name, *rest) == 0, capsys.readouterr().err
+    given(b"no model")
+    assert command(name, *rest) == 1
+    assert ": not a model file" in capsys.readouterr().err
+
+
+def test_a_network_is_calibrated_through_a_pipe(given: Callable[[bytes], None]) -> None:
+    given(onnx_model().SerializeToString())
+    assert command("calibrate", "-", "--data", "data.npz", "-o", "net.table") == 0
+    assert Path("net.table").read_text()
+
+
+@pytest.mark.parametrize("cli", [compile.cli, accuracy.cli])
+@pytest.mark.parametrize(("begun", "chips"), [("bm1684", ["bm1684", "bm1684x"]), ("BM1684", ["BM1684", "BM1684X"])])
+def test_a_shell_completes_chips(cli: Command, begun: str, chips: list[str]) -> None:
+    complete = ShellComplete(cli, {}, "bmnet", "_BMNET_COMPLETE")
+    assert [each.value for each in complete.get_completions(["net.onnx", "--target"], begun)] == chips
