@@ -141,6 +141,12 @@ def test_rates_are_averages() -> None:
     assert float((values[:-1] * np.diff(at)).sum()) == pytest.approx(12000)
 
 
+def test_commands_that_move_nothing_have_no_rates() -> None:
+    edges, values = rates(np.zeros(3, np.int64), Schedule(np.array([0, 5, 9]), np.array([5, 9, 20])), 1e6)
+    assert (edges.tolist(), values.tolist()) == ([0], [0.0])
+
+
+
 def test_equal_programs_give_equal_text() -> None:
     first, second = (analysed(relu_tiles(parallel=True), SPANS).trace() for _ in range(2))
     assert first == second
