@@ -13,6 +13,7 @@ from nets import Net, names
 from bmcompiler.errors import FileFormatError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation
+from bmcompiler.passes.quantization.choice import decide
 from bmcompiler.passes.quantization.choice.cost import cycles, rough_cycles
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.mode_table import Row, load_modes, save_modes
@@ -98,6 +99,26 @@ def test_a_bound_on_cycles_is_kept() -> None:
         quantize(module, f",{options}", charges)
         spent.append(sum(cycles(op, charges) for op in module.main.ops if op.operands and op.results))
     assert spent[0] <= spent[1] <= 1.2 * spent[0] < spent[2]
+
+
+def test_methods_are_compared_on_few_samples_where_nothing_may_be_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+    real = decide.reference_of
+
+    def noting(module: Module, function: Any, ctx: PassContext, *most: int) -> Any:
+        asked.append(most)
+        return real(module, function, ctx, *most)
+
+    monkeypatch.setattr(decide, "reference_of", noting)
+    few = {}
+    for most in (0.5, 1, 1.01, 2):
+        asked.clear()
+        ctx = PassContext(data=DATA, target=Counting(low=10, high=15, asymmetric=16, float=100))
+        run_pipeline(
+            net(), f"fuse-activation,calibrate{{method=auto}},quantize{{scheme=scale,max_cycles={most}}},dead-code", ctx
+        )
+        few[most] = (2,) in asked
+    assert few == {0.5: True, 1: True, 1.01: False, 2: False}
 
 
 @pytest.mark.parametrize("mode", ["low", "high", "asymmetric"])

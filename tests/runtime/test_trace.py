@@ -146,7 +146,6 @@ def test_commands_that_move_nothing_have_no_rates() -> None:
     assert (edges.tolist(), values.tolist()) == ([0], [0.0])
 
 
-
 def test_equal_programs_give_equal_text() -> None:
     first, second = (analysed(relu_tiles(parallel=True), SPANS).trace() for _ in range(2))
     assert first == second

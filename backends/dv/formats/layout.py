@@ -14,11 +14,9 @@ def from_whc8(flat: Array, w: int, h: int, c: int) -> Array:
     out = np.empty((w, h, c), flat.dtype)
     whole = c // GROUP * GROUP
     cut = w * h * whole
-    if whole:
-        groups = flat[:cut].reshape(-1, w, h, GROUP)
-        out[..., :whole].reshape(w, h, -1, GROUP)[...] = groups.transpose(1, 2, 0, 3)
-    if c > whole:
-        out[..., whole:] = flat[cut : w * h * c].reshape(w, h, c - whole)
+    groups = flat[:cut].reshape(-1, w, h, GROUP)
+    out[..., :whole].reshape(w, h, -1, GROUP)[...] = groups.transpose(1, 2, 0, 3)
+    out[..., whole:] = flat[cut : w * h * c].reshape(w, h, c - whole)
     return out
 
 
@@ -27,11 +25,9 @@ def into_whc8(array: Array, flat: Array) -> None:
     w, h, c = array.shape
     whole = c // GROUP * GROUP
     cut = w * h * whole
-    if whole:
-        groups = array[..., :whole].reshape(w, h, -1, GROUP).transpose(2, 0, 1, 3)
-        flat[:cut].reshape(-1, w, h, GROUP)[...] = groups
-    if c > whole:
-        flat[cut : w * h * c].reshape(w, h, c - whole)[...] = array[..., whole:]
+    groups = array[..., :whole].reshape(w, h, -1, GROUP).transpose(2, 0, 1, 3)
+    flat[:cut].reshape(-1, w, h, GROUP)[...] = groups
+    flat[cut : w * h * c].reshape(w, h, c - whole)[...] = array[..., whole:]
 
 
 def nchw_to_whc8(array: Array) -> Array:
