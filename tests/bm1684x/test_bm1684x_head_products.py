@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bmcompiler.analysis.profile import analysis_of
 from bmcompiler.backends.bm1684x.target import TARGET
+from bmcompiler.backends.lanes.kernels.sums.product import MOST_PRODUCTS
 from bmcompiler.driver import compile_readers
 from bmcompiler.errors import BMError
 from bmcompiler.interpreter import run_module
@@ -43,6 +44,14 @@ def drawn(module: Module, seed: int = 0) -> dict[str, np.ndarray]:
         name: rng.normal(size=value.shape).astype(np.float32)
         for name, value in zip(module.main.input_names, module.main.arguments)
     }
+
+
+def test_as_many_products_as_may_be_are_made_inside_local_memory() -> None:
+    for count in (MOST_PRODUCTS, MOST_PRODUCTS + 1):
+        (op,) = (op for op in product((1, count, 1, 2, 3), 4, "f16", True).main.ops if op.name.endswith("head_matmul"))
+        kernel = TARGET.kernel_for(op)
+        work = kernel.whole(op)  # type: ignore[union-attr]
+        assert (work is not None) == (count == MOST_PRODUCTS)
 
 
 @settings(max_examples=30, deadline=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,7 +12,7 @@ import pytest
 from bm1684x_golden import recorded
 
 from bmcompiler.backends.bm1684x.codes import Precision
-from bmcompiler.backends.bm1684x.static_tables import TABLES, StaticTable, static_memory
+from bmcompiler.backends.bm1684x.static_tables import ARCSIN, ARCTAN, TABLES, StaticTable, static_memory
 
 
 def test_the_formulas_give_the_recorded_bytes() -> None:
@@ -36,3 +38,10 @@ def test_entries_are_rounded_once(table: StaticTable) -> None:
         near = [Fraction(float(np.array(max(each, 0) << 16, "<u4").view("<f4"))) for each in (bits - 1, bits, bits + 1)]
         away = [abs(each - Fraction(float(single))) for each in near]
         assert away[1] == min(away) and (bits % 2 == 0 or away[1] not in (away[0], away[2]))
+
+
+@pytest.mark.parametrize(("table", "function"), [(ARCSIN, math.asin), (ARCTAN, math.atan)])
+def test_odd_series_sum_up_to_their_function(table: StaticTable, function: Callable[[float], float]) -> None:
+    for x in (-0.5, 0.125, 0.4375):
+        powers = x ** (2 * np.arange(table.words) + 1.0)
+        assert float(table.values() @ powers) == pytest.approx(function(x), rel=1e-7)

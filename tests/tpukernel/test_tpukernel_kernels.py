@@ -56,6 +56,15 @@ def scaled(dst: int, src: int, shape: dim4, tiles: int, factor: float) -> None:
     call.poll()
 
 
+def test_a_kernel_is_known_by_its_function() -> None:
+    def plain(size: int) -> None:
+        """What it does."""
+
+    made = kernel(plain)
+    assert (made.__doc__, made.__wrapped__, made.name) == ("What it does.", plain, "plain")
+    assert not hasattr(plain, "__wrapped__")
+
+
 def test_a_double_buffered_kernel(device: KernelDevice) -> None:
     shape, tiles = dim4(1, 64, 4, 8), 5
     x = np.random.default_rng(0).normal(size=(tiles, 64, 4, 8)).astype(np.float32)
