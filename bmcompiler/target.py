@@ -7,7 +7,7 @@ to turn legal IR into a model file; passes, the tiler, reports and the driver kn
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bmcompiler.codegen.groups.regions import LocalCopier
     from bmcompiler.codegen.tiling import Tiler
 
+R = TypeVar("R")
 _Rule = TypeVar("_Rule", bound=Callable[..., bool])
 TargetT = TypeVar("TargetT", bound="Target")
 OpT = TypeVar("OpT", bound="TensorOp")
@@ -222,6 +223,16 @@ class Target(ABC):
         own.profile = profile
         return own
 
+    def once(self, key: Hashable, decide: Callable[[], R]) -> R:
+        """`decide()`, once in a compilation for the same key, which stands for all that it looks at beside this target.
+
+        A compilation runs the same passes on the net, and on each of the drafts among which it chooses.
+        """
+        if key not in self._decided:
+            self._decided[key] = decide()
+        found: R = self._decided[key]
+        return found
+
     def pipeline(self, precision: str, level: int) -> str:
         """The passes for a precision and an optimisation level. Raises UsageError for a precision it does not have."""
         self.need_precision(precision)
@@ -310,6 +321,10 @@ class Target(ABC):
     @cached_property
     def _table(self) -> Mapping[type[Operation], Kernel[Any]]:
         return kernel_table(self.kernels())
+
+    @cached_property
+    def _decided(self) -> dict[Hashable, Any]:
+        return {}
 
     @cached_property
     def _made(self) -> dict[type[Kernel[Any]], Kernel[Any]]:

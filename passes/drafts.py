@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir import Operation, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.passes.rewriting import make
+from bmcompiler.ops.places.shape import Reshape
+from bmcompiler.passes.rewriting import declared, make
 from bmcompiler.target import Target, unsupported_reason
 
 _PARTS = (1, 2, 4, 8, 16, 32)
@@ -79,3 +80,18 @@ def functions_behind(op: TensorOp) -> Iterator[TensorOp]:
 def without_numbers(like: Value, shape: tuple[int, ...]) -> Value:
     """A constant of which only the element type is asked: scales along an axis would not fit another shape."""
     return make("weight", (), {"key": ""}, [TensorType(shape, like.dtype)]).result
+
+
+def kind_of(op: Operation) -> Hashable:
+    """What the cycles of an op depend on: all but factors."""
+    attributes = ((name, value) for name, value in declared(op).items() if not isinstance(value, float))
+    return op.name, repr(tuple(attributes)), tuple((value.shape, value.dtype) for value in (*op.operands, *op.results))
+
+
+def origin_of(value: Value) -> Hashable:
+    """What they depend on of an operand: the shapes that reshapes gave it since it was made, and what made it."""
+    shapes = [value.shape]
+    while isinstance(value.op, Reshape):
+        value = value.op.operands[0]
+        shapes.append(value.shape)
+    return tuple(shapes), value.dtype, value.op and kind_of(value.op)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,8 +16,8 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import RegroupBands
 from bmcompiler.ops.places.shape import Interleave
-from bmcompiler.passes.drafts import cycles_saved, functions_behind, savings, without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, make, on, producer, rebuild
+from bmcompiler.passes.drafts import cycles_saved, functions_behind, kind_of, savings, without_numbers
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, producer, rebuild
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target
 
@@ -91,16 +91,6 @@ class FillLanes(TargetPatternPass):
         """Results of convolutions that were decided."""
         return set()
 
-    @cached_property
-    def found(self) -> dict[Hashable, tuple[int, int] | None]:
-        """The best rows by kind of convolution."""
-        return {}
-
-    @cached_property
-    def split(self) -> dict[Hashable, bool]:
-        """Whether channels of that kind of convolution are split in two."""
-        return {}
-
     def table(self) -> PatternTable:
         return on(Conv, self.of_phases, self.make_rows)
 
@@ -113,10 +103,7 @@ class FillLanes(TargetPatternPass):
         if op.result in self.seen:
             return False
         self.seen.add(op.result)
-        kind = tuple(map(_kind, ops))
-        if kind not in self.found:
-            self.found[kind] = self._best(ops)
-        best = self.found[kind]
+        best = self.target.once((FillLanes, "rows", *map(kind_of, ops)), lambda: self._best(ops))
         if best is None:
             return self._split(ops, weight, rewriter)
         rows, pitch = best
@@ -161,10 +148,9 @@ class FillLanes(TargetPatternPass):
         assert isinstance(conv, Conv), "a draft begins with its convolution"
         rounds = len(weight) // _PITCHES[-1] * _PITCHES[-1]
         parts = ((rounds, len(weight)), (0, rounds))
-        kind = "split", *map(_kind, ops)
-        if kind not in self.split:
-            self.split[kind] = 0 < rounds < len(weight) and not conv.type.is_float and self._saves_split(ops, rounds)
-        if not self.split[kind]:
+        if conv.type.is_float or not 0 < rounds < len(weight):
+            return False
+        if not self.target.once((FillLanes, "split", *map(kind_of, ops)), lambda: self._saves_split(ops, rounds)):
             return False
         made = []
         for first, end in parts:
@@ -236,12 +222,6 @@ class FillLanes(TargetPatternPass):
 def _planned(target: Target, module: Module) -> float | None:
     found = [target.planned_cycles(function, 0) for function in module.functions]
     return None if None in found else sum(cycles for cycles in found if cycles is not None)
-
-
-def _kind(op: TensorOp) -> Hashable:
-    """What the cycles of an op depend on: all but factors."""
-    attributes = tuple((name, value) for name, value in declared(op).items() if not isinstance(value, float))
-    return op.name, attributes, tuple((value.shape, value.dtype) for value in (*op.operands, *op.results))
 
 
 def _is_plain(op: Conv, weight: np.ndarray) -> bool:

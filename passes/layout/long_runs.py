@@ -13,6 +13,7 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice, Split, Tile
+from bmcompiler.passes.drafts import origin_of
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild
 from bmcompiler.target import Target, unsupported_reason
 
@@ -120,9 +121,13 @@ def moving_time(target: Target, op: Permute) -> float:
 
 
 def _quickest(target: Target, op: Permute, shape: Shape, order: Order) -> tuple[float, tuple[Order, ...]]:
-    """(cycles, orders) of the best way to take several permutes for one."""
-    ways = sorted(set(ways_to(order)), key=lambda way: (_parted(shape, way), way))[:_MOST_ASKED]
-    return min((_cycles(target, op, shape, way), way) for way in ways)
+    """(cycles, orders) of the best way to take several permutes for one; found once for values that are alike."""
+
+    def asked() -> tuple[float, tuple[Order, ...]]:
+        ways = sorted(set(ways_to(order)), key=lambda way: (_parted(shape, way), way))[:_MOST_ASKED]
+        return min((_cycles(target, op, shape, way), way) for way in ways)
+
+    return target.once((_quickest, origin_of(op.operands[0]), shape, order), asked)
 
 
 def _cycles(target: Target, op: Permute, shape: Shape, way: Sequence[Order]) -> float:

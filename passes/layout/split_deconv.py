@@ -14,7 +14,14 @@ from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.nn import Conv, Deconv
 from bmcompiler.ops.places.shape import Interleave, Permute, Slice
-from bmcompiler.passes.drafts import cycles_in_lanes, cycles_in_memory, cycles_saved, without_numbers
+from bmcompiler.passes.drafts import (
+    cycles_in_lanes,
+    cycles_in_memory,
+    cycles_saved,
+    kind_of,
+    origin_of,
+    without_numbers,
+)
 from bmcompiler.passes.layout.deconv_phases import Phases, phase_weights, ways
 from bmcompiler.passes.layout.long_runs import moving_time
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on
@@ -98,9 +105,14 @@ class SplitDeconv(TargetPatternPass):
 
     def _best(self, op: Deconv) -> _Draft | None:
         """What takes the fewest cycles, None to leave the op."""
-        found = [(self._saved(draft), draft) for draft in self._drafts(op)]
-        most, best = max(found, key=lambda each: each[0], default=(0, None))
-        return best if most > 0 else None
+        drafts = list(self._drafts(op))
+
+        def asked() -> int | None:
+            most, best = max(((self._saved(draft), -at) for at, draft in enumerate(drafts)), default=(0, 0))
+            return -best if most > 0 else None
+
+        best = self.target.once((SplitDeconv, kind_of(op), origin_of(op.input)), asked)
+        return None if best is None else drafts[best]
 
     def _drafts(self, op: Deconv) -> Iterator[_Draft]:
         """All ways; of those that are as good, the first is taken."""
