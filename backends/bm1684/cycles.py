@@ -11,12 +11,10 @@ from dataclasses import fields
 from math import prod
 from typing import Final
 
-import numpy as np
-
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Task
 from bmcompiler.backends.bm1684.timing_profile import TimingProfile
-from bmcompiler.backends.lanes.counts import Fact, either, up, whole
+from bmcompiler.backends.lanes.counts import Fact, either, larger, up, whole
 from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.units import Unit
@@ -167,7 +165,7 @@ class CycleTable:
     def _counted(self, nbytes: Count, runs: Count, lane_runs: Count, run: int, lane_run: int) -> Part:
         burst = self.profile.ddr_burst
         bursts = runs * up(nbytes // either(runs > 0, runs, 1), burst) * burst if burst > 1 else nbytes
-        return np.maximum(np.maximum(nbytes, bursts), np.maximum(runs * run, lane_runs * lane_run))
+        return larger(larger(nbytes, bursts), larger(runs * run, lane_runs * lane_run))
 
 
 class TileCycles(LaneCycles):

@@ -11,7 +11,7 @@ import numpy as np
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.codes import Precision, Sfu
 from bmcompiler.backends.bm1684x.timing_profile import GROUP, MOST_STREAMS, PIXELS, TimingProfile
-from bmcompiler.backends.lanes.counts import Count, Fact, either, up
+from bmcompiler.backends.lanes.counts import Count, Fact, either, floored, larger, smaller, up
 
 SINGLE_PIXELS = 16
 """Results of one channel that a lane makes at once, of fp32."""
@@ -41,13 +41,13 @@ class CycleTable:
     ) -> Count:
         """`kind`: precision of the input; `depth`: input channels; `taps`: of the window."""
         steps = images * up(channels, CHIP.lanes) * up(pixels, _pixels(kind)) * taps * up(depth, _group(kind))
-        return np.floor(steps * self.slowness(taps, kind)).astype(np.int64)
+        return floored(steps * self.slowness(taps, kind))
 
     def slowness(self, taps: Count, kind: Count) -> Count:
         """What a step of a convolution takes of cycles."""
-        wide = np.asarray(kind) == Precision.FP32
+        wide = kind == Precision.FP32
         points = either(wide, self.profile.point_fp32, self.profile.point_narrow)
-        return either(np.asarray(taps) > 1, either(wide, self.profile.window_fp32, 1.0), points)
+        return either(taps > 1, either(wide, self.profile.window_fp32, 1.0), points)
 
     @staticmethod
     def matrix(rows: Count, depth: Count, sections: Count, width: Count, biased: Fact) -> Count:
@@ -87,29 +87,29 @@ class CycleTable:
     # -- GDMA ----------------------------------------------------------------------------------------------------------
     def tensor(self, total: Count, run: Count, loads: Fact, stores: Fact) -> Count:
         """`total` bytes in runs of `run` consecutive ones of a lane outside of local memory; neither: inside of it."""
-        streams = np.clip(up(total, STREAM_BYTES), 1, MOST_STREAMS)
+        streams = smaller(larger(up(total, STREAM_BYTES), 1), MOST_STREAMS)
         rate = either(loads, either(stores, self._copy, self._load), self._store)
-        bursts = total // np.maximum(run, 1) * np.maximum(run, RUN)
+        bursts = total // larger(run, 1) * larger(run, RUN)
         across = bursts / (rate * streams)
-        return np.floor(either(loads | stores, across, total / self._wide_load)).astype(np.int64)
+        return floored(either(loads | stores, across, total / self._wide_load))
 
     def transposing(self, elements: Count) -> Count:
         """What a transfer takes beside the time of its bytes where it turns single elements."""
-        return np.floor(elements * self._transposed).astype(np.int64)
+        return floored(elements * self._transposed)
 
     def wide(self, pieces: Count, size: Count, loads: Fact) -> Count:
         """Matrices, in pieces of a row of a section each, and broadcasts, which are one piece."""
         rate = either(loads, self._wide_load, self._wide_store)
-        cycles = np.floor(pieces * (up(size, RUN) * RUN) / rate).astype(np.int64)
-        return np.maximum(cycles, self.profile.shortest)
+        cycles = floored(pieces * (up(size, RUN) * RUN) / rate)
+        return larger(cycles, self.profile.shortest)
 
 
 _GROUPS = np.array([GROUP.get(Precision(code), 1) if code in list(Precision) else 1 for code in range(8)])
 
 
 def _group(kind: Count) -> Count:
-    return _GROUPS[kind]
+    return _GROUPS[kind] if isinstance(kind, np.ndarray) else int(_GROUPS[kind])
 
 
 def _pixels(kind: Count) -> Count:
-    return either(np.asarray(kind) == Precision.FP32, SINGLE_PIXELS, PIXELS)
+    return either(kind == Precision.FP32, SINGLE_PIXELS, PIXELS)

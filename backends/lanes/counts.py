@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,23 @@ def either(fact: Count, yes: Count, no: Count) -> Count:
 def whole(cycles: float | NDArray[np.floating[Any]]) -> Count:
     """`cycles` rounded up."""
     return np.ceil(cycles).astype(np.int64) if isinstance(cycles, np.ndarray) else ceil(cycles)
+
+
+def floored(cycles: float | NDArray[np.floating[Any]]) -> Count:
+    """`cycles` rounded down."""
+    return np.floor(cycles).astype(np.int64) if isinstance(cycles, np.ndarray) else floor(cycles)
+
+
+def larger(one: Count, other: Count) -> Count:
+    """The larger of both. Planners ask of one command at a time, for which numpy takes ten times as long."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.maximum(one, other)
+    return max(one, other)
+
+
+def smaller(one: Count, other: Count) -> Count:
+    """The smaller of both."""
+    return -larger(-one, -other)
 
 
 def run_of(sizes: tuple[Count, ...], strides: tuple[Count, ...]) -> Count:

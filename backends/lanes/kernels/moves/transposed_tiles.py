@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -74,11 +75,18 @@ class Transposing:
 
     def tiling(self) -> Tiling | None:
         """The best one, None where nothing fits."""
-        key = "transposing", self.matrices, self.cut, self.width, item_bytes(self.op.result)
-        return self.machine.tiler.choose(self.grid, self.work, key)
+        return self.machine.tiler.choose(self.grid, self.work, self._key)
+
+    @property
+    def _key(self) -> Hashable:
+        """All that tiles and cycles depend on beside the machine."""
+        return "transposing", self.matrices, self.cut, self.width, item_bytes(self.op.result)
 
     def cycles(self) -> float:
         """Estimated, infinite where nothing fits."""
+        return self.machine.once(self._key, self._cycles)
+
+    def _cycles(self) -> float:
         tiling = self.tiling()
         return float("inf") if tiling is None else self.machine.tiler.estimate(self.grid, self.work, tiling)
 
