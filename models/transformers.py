@@ -3,9 +3,9 @@
 `vit_64`: images of 64 x 64 in patches of 8, a class token, 4 layers of 96 channels and 3 heads, 10 classes.
 `bert_tiny`: 32 token ids and their mask (0 or 1), embeddings of 512 tokens, positions and a normalisation, 4 layers of
 128 channels and 4 heads; masked positions get the lowest float before the softmax, as exporters write it.
-`bert_any`: the same of any number of tokens up to 128. `bert_wide`: likewise, two layers as MiniLM has them, of 384
-channels and 12 heads. `bert_1024`: 1024 tokens, one layer of 256 channels and 8 heads;
-its scores exceed local memory.
+`bert_any`: the same of any number of tokens up to 128; `bert_short`: two layers of it. `bert_wide`: likewise, two
+layers as MiniLM has them, of 384 channels and 12 heads. `bert_1024`: 1024 tokens, one layer of 256 channels and 8
+heads; its scores exceed local memory.
 `bert_block`, `vit_block`: one layer of BERT-base on 384 tokens, of ViT-B/16 on 197: 768 channels, 12 heads, floats in.
 `swin_t`, `swin_stage1` to `swin_stage4`: all of Swin-T, and two layers of each of its stages (`models/swin.py`).
 `gpt_step`: one step of a decoder: a token id and its place, keys and values of 31 tokens before it, 2 layers of 128
@@ -255,6 +255,7 @@ SWIN = ("swin_t", "swin_stage1", "swin_stage2", "swin_stage3", "swin_stage4")
 LONG: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert_1024": partial(bert, "bert_1024", 1024, 256, 8, 1),
     "bert_any": partial(bert, "bert_any", -1, 128, 4, 4, 128),
+    "bert_short": partial(bert, "bert_short", -1, 128, 4, 2, 128),
     "bert_wide": partial(bert, "bert_wide", -1, 384, 12, 2, 128),
     "bert_block": partial(block, "bert_block", 384, before=False),
     "vit_block": partial(block, "vit_block", 197, before=True),

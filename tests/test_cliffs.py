@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from cliff_graphs import GRAPHS, ROWS, Make, Shape, module_of, pixels_of, sliced
+from thresholds import table_of
 
 import bmcompiler
 from bmcompiler.analysis.estimate import estimate
@@ -94,9 +97,12 @@ class _Took(NamedTuple):
 
 @cache
 def _timing(make: Make, shape: Shape, chip: str, precision: str) -> _Took:
-    data = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)} if chip == "bm1880" else None
-    module = module_of(make, shape)
-    found = estimate(bmcompiler.compile_module(module, target=chip, quantize=precision, data=data, check="never"))
+    module, given = module_of(make, shape), dict[str, Path]()
+    with TemporaryDirectory() as folder:
+        if chip == "bm1880":
+            data = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+            given = {"table": table_of(module_of(make, shape), data, Path(folder))}
+        found = estimate(bmcompiler.compile_module(module, target=chip, quantize=precision, check="never", **given))
     assert found is not None and not found.cpu_records
     return _Took(found.cycles, found.bound)
 

@@ -76,17 +76,17 @@ def layers(net: str, chip: str) -> list[str]:
     return [name for name, ratio in own.items() if 0.8 < ratio < 1.25]
 
 
-def spoilt(net: str, chip: str, number: int, factor: float, path: Path) -> str:
-    """A table with one wrong threshold, and the layer that it is for: one that computes in int8 with it."""
+def spoilt(net: str, chip: str, number: int, factor: float, path: Path) -> tuple[str, Study]:
+    """Writes a table with one wrong threshold: the layer it is for, which computes in int8 with it, and the study."""
     names = layers(net, chip)
     for culprit in (names[(3 * number + shift) % len(names)] for shift in range(len(names))):
         known = dict(thresholds(net, chip).thresholds)
         known[culprit] *= factor
         save_table(CalibrationTable.of(known, net), path)
-        found = studied(net, chip, path, culprit_samples=0)
+        found = studied(net, chip, path)
         quant = found.numbers.layers[culprit].layer.compiled.type.quant
         if quant is not None and 0.8 < quant.scale * 128 / known[culprit] < 1.25:
-            return culprit
+            return culprit, found
     raise AssertionError("no layer takes the threshold")
 
 
@@ -100,9 +100,7 @@ CASES = [
 
 @pytest.mark.parametrize(("net", "chip", "number", "factor"), CASES)
 def test_the_planted_culprit_is_found(net: str, chip: str, number: int, factor: float, tmp_path: Path) -> None:
-    table = tmp_path / "spoilt.table"
-    culprit = spoilt(net, chip, number, factor, table)
-    found = studied(net, chip, table)
+    culprit, found = spoilt(net, chip, number, factor, tmp_path / "spoilt.table")
     first = found.numbers.layers[found.ranking[0]].layer
     planted = found.numbers.layers[culprit].layer
     assert first is planted or (planted.kind == "relu" and planted.real.op and first.real in planted.real.op.operands)
@@ -110,10 +108,15 @@ def test_the_planted_culprit_is_found(net: str, chip: str, number: int, factor: 
     assert found.causes[first.name].startswith("clipped" if factor < 1 else "unused range")
 
 
-def test_a_suggestion_brings_the_outputs_near_float(tmp_path: Path) -> None:
-    table, modes = tmp_path / "spoilt.table", tmp_path / "net.modes"
-    spoilt("resnet8", "bm1684", 1, CUT, table)
-    before = studied("resnet8", "bm1684", table)
+@pytest.fixture(scope="module")
+def clipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
+    """A table that clips a layer, and what is found with it."""
+    table = tmp_path_factory.mktemp("clipped") / "spoilt.table"
+    return table, spoilt("resnet8", "bm1684", 1, CUT, table)[1]
+
+
+def test_a_suggestion_brings_the_outputs_near_float(clipped: tuple[Path, Study], tmp_path: Path) -> None:
+    (table, before), modes = clipped, tmp_path / "net.modes"
     layers = suggested(before)
     write_suggestion(before, layers, modes)
     source = load_network(*NETS["resnet8"]).main.input_names[0]
@@ -129,12 +132,10 @@ def test_a_suggestion_brings_the_outputs_near_float(tmp_path: Path) -> None:
     ids=["first", "more layers", "best", "none is nearer"],
 )
 def test_a_suggestion_that_brings_nothing_is_not_made(
-    tmp_path: Path, errors: tuple[float, ...], taken: int | None
+    clipped: tuple[Path, Study], errors: tuple[float, ...], taken: int | None
 ) -> None:
     """Layers beside those in float are chosen anew, and what these bring may be lost there."""
-    table = tmp_path / "spoilt.table"
-    spoilt("resnet8", "bm1684", 1, CUT, table)
-    before, asked = studied("resnet8", "bm1684", table), list[list[str]]()
+    (_, before), asked = clipped, list[list[str]]()
     assert 0.1 < before.error < 9
 
     def trial(layers: list[str]) -> Any:

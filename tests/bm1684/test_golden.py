@@ -18,7 +18,7 @@ from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 _DATA = Path(__file__).parents[1] / "data"
 _GLOBAL_BYTES = 1 << 21
-_FILES = {name: dict(np.load(_DATA / f"{name}.npz")) for name in ("bm1684_golden", "bm1684_golden2")}
+_FILES = {name: np.load(_DATA / f"{name}.npz") for name in ("bm1684_golden", "bm1684_golden2")}
 _CASES = [(name, index) for name, file in _FILES.items() for index in range(int(file["count"]))]
 
 
@@ -46,7 +46,7 @@ def machines() -> list[tuple[Memories, NDArray[np.uint8]]]:
 def test_instruction_leaves_all_memory_as_recorded(
     machines: list[tuple[Memories, NDArray[np.uint8]]], name: str, number: int
 ) -> None:
-    case = {key[4:]: value for key, value in _FILES[name].items() if key.startswith(f"c{number:02d}_")}
+    case = {key[4:]: _FILES[name][key] for key in _FILES[name] if key.startswith(f"c{number:02d}_")}
     for memories, memory in machines:
         memories.local.bytes[...] = 0
         memory[...] = 0

@@ -44,6 +44,12 @@ def bundle(name: str) -> Bundle:
     return Bundle.of(model(name))
 
 
+def product_names() -> list[str]:
+    """Of `products`, which are not unpacked for it."""
+    with np.load(FOLDER / "products.npz") as found:
+        return list(dict.fromkeys(key.replace(".bmodel", "/bmodel").partition("/")[0] for key in found.files))
+
+
 @cache
 def products() -> dict[str, dict[str, Array]]:
     """Models of a single weight-only product by name, each with `bmodel` and the arrays of its runs."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,11 +32,14 @@ def attention(shape: tuple[int, ...], kind: str) -> Module:
     return b.outputs([b.matmul(b.softmax(scores, axis=3), v)], ["out"])
 
 
-def cases() -> Iterator[tuple[tuple[int, ...], str, str, str]]:
-    for number, (shape, (chip, precision)) in enumerate(
-        product(SHAPES, (("bm1684", "f32"), ("bm1684x", "f32"), ("bm1684x", "f16")))
-    ):
-        yield shape, ("mul", "add")[number % 2], chip, precision
+MODES = ("bm1684", "f32"), ("bm1684x", "f32"), ("bm1684x", "f16")
+
+
+def cases() -> Iterator[Any]:
+    """All, of which every run of the tests has each shape once, and each mode by turns."""
+    for number, ((turn, shape), mode) in enumerate(product(enumerate(SHAPES), MODES)):
+        marks = [] if mode == MODES[turn % len(MODES)] else [pytest.mark.sweep]
+        yield pytest.param(shape, ("mul", "add")[number % 2], *mode, marks=marks)
 
 
 @pytest.mark.parametrize("shape, kind, chip, precision", list(cases()))

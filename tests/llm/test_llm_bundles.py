@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import TensorType
 from bmcompiler.llm import compile as compile_module
 from bmcompiler.llm.bundle import Bundle
-from bmcompiler.llm.compile import BundleOptions, compile_bundle
+from bmcompiler.llm.compile import BundleOptions, CompiledBundle, compile_bundle
 from bmcompiler.llm.estimate import estimate, weight_bytes
 from bmcompiler.llm.float_model import FloatModel
 from bmcompiler.llm.generate import Generator, best
@@ -45,6 +46,7 @@ KINDS = {
     "w8f16": Precision("f16", 8),
     "w4bf16": Precision("bf16", 4, 8),
 }
+SHORT = BundleOptions(length=8, cache=16, check="never")
 NEAR = {"f16": 0.01, "bf16": 0.06, "w8f16": 0.03, "w4bf16": 0.35}
 """Distance of the state behind a prompt from float, as a part of its length."""
 
@@ -66,9 +68,22 @@ def model(folder: Path) -> LanguageModel:
     return open_model(folder)
 
 
+@pytest.fixture(scope="module")
+def compiled(model: LanguageModel) -> Callable[[BundleOptions], CompiledBundle]:
+    """Bundles of the model, each compiled once."""
+    return cache(partial(compile_bundle, model))
+
+
+def proven(kind: str) -> BundleOptions:
+    """Of bundles of all kinds."""
+    return BundleOptions(KINDS[kind], length=12, cache=20, check="always")
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bundle_makes_the_tokens_of_its_model(kind: str, model: LanguageModel) -> None:
-    made = compile_bundle(model, BundleOptions(KINDS[kind], length=12, cache=20, check="always"))
+def test_a_bundle_makes_the_tokens_of_its_model(
+    kind: str, model: LanguageModel, compiled: Callable[[BundleOptions], CompiledBundle]
+) -> None:
+    made = compiled(proven(kind))
     assert (made.checked, made.unchecked) == (9, {})
     generator = Generator(Bundle.of(made.model))
     states = np.ascontiguousarray(generator.prefill(PROMPT))
@@ -84,8 +99,10 @@ def test_a_bundle_makes_the_tokens_of_its_model(kind: str, model: LanguageModel)
         assert at_once == ids[len(PROMPT) :]
 
 
-def test_nets_of_a_layer_share_weights_and_caches_last(model: LanguageModel, tmp_path: Path) -> None:
-    made = compile_bundle(model, BundleOptions(Precision("f16"), length=8)).model
+def test_nets_of_a_layer_share_weights_and_caches_last(
+    model: LanguageModel, compiled: Callable[[BundleOptions], CompiledBundle], tmp_path: Path
+) -> None:
+    made = compiled(proven("f16")).model
     nets = {net.name: net for net in made.nets}
     for layer in range(model.architecture.layers):
         first, cached = nets[f"block_{layer}"], nets[f"block_cache_{layer}"]
@@ -99,7 +116,7 @@ def test_nets_of_a_layer_share_weights_and_caches_last(model: LanguageModel, tmp
     assert 0 <= len(nets["embedding"].stages[0].coefficients) - table < 4096
     bmodel.save(made, tmp_path / "x.bmodel")
     again = bmodel.load(tmp_path / "x.bmodel")
-    assert isinstance(again, Bm168xModel) and Bundle.of(again).rows == (8,)
+    assert isinstance(again, Bm168xModel) and Bundle.of(again).rows == (20,)
     assert b"".join(map(bytes, again.parts())) == b"".join(map(bytes, made.parts()))
 
 
@@ -131,18 +148,17 @@ def test_nets_that_are_finished_are_not_compiled_again(
         compile_bundle(folder, options, jobs=2)
 
 
-def test_the_last_net_may_give_the_token(model: LanguageModel) -> None:
-    options = BundleOptions(length=8, cache=16, check="never")
-    made = [compile_bundle(model, replace(options, logits=logits)).model for logits in (True, False)]
+def test_the_last_net_may_give_the_token(compiled: Callable[[BundleOptions], CompiledBundle]) -> None:
+    made = [compiled(replace(SHORT, logits=logits)).model for logits in (True, False)]
     scores, token = (Generator(Bundle.of(each)) for each in made)
     assert list(scores.generate(PROMPT, 6)) == list(token.generate(PROMPT, 6))
     with pytest.raises(UnsupportedError, match="gives the best token, no scores"):
         list(token.drawn(PROMPT, 2, (), Sampler(temperature=1)))
 
 
-def test_tokens_are_chosen_on_the_chip(model: LanguageModel) -> None:
+def test_tokens_are_chosen_on_the_chip(compiled: Callable[[BundleOptions], CompiledBundle]) -> None:
     """By greedy_head and sample_head, as the host does it by the scores."""
-    bundle = Bundle.of(compile_bundle(model, BundleOptions(length=8, cache=16, check="never")).model)
+    bundle = Bundle.of(compiled(SHORT).model)
     on_chip, on_host = Generator(bundle), Generator(replace(bundle, candidates=0))
     assert (bundle.candidates, bundle.seen) == (50, 16)
     assert list(on_chip.generate(PROMPT, 6)) == [best(each) for each in logits_of(on_host, PROMPT, 6)]
@@ -244,9 +260,8 @@ def test_prompts_go_on_from_the_caches(tmp_path: Path) -> None:
         generator.extend([1] * 18)
 
 
-def test_bundles_without_nets_for_it_do_not_go_on(model: LanguageModel) -> None:
-    options = BundleOptions(length=8, cache=16, logits=False, check="never")
-    generator = Generator(Bundle.of(compile_bundle(model, options).model))
+def test_bundles_without_nets_for_it_do_not_go_on(compiled: Callable[[BundleOptions], CompiledBundle]) -> None:
+    generator = Generator(Bundle.of(compiled(replace(SHORT, logits=False)).model))
     generator.prefill(PROMPT)
     with pytest.raises(UnsupportedError, match="no nets for tokens behind those of the caches"):
         generator.extend([1])
@@ -275,13 +290,15 @@ def test_a_sampler_draws_as_it_is_told() -> None:
         Sampler(top_p=0)
 
 
-def test_estimates_count_the_bytes_that_are_compiled(model: LanguageModel) -> None:
-    for precision in KINDS.values():
+def test_estimates_count_the_bytes_that_are_compiled(
+    model: LanguageModel, compiled: Callable[[BundleOptions], CompiledBundle]
+) -> None:
+    for kind, precision in KINDS.items():
         if precision.bits == 4:
             continue
-        made = compile_bundle(model, BundleOptions(precision, length=16, check="never")).model
+        made = compiled(proven(kind)).model
         blocks = sum(len(net.stages[0].coefficients) for net in made.nets if net.name.startswith("block_cache"))
-        found = estimate(model.architecture, precision, 16)
+        found = estimate(model.architecture, precision, 12, 20)
         assert 0 <= blocks - found.weights < 0.35 * blocks  # small layers: tables, scales in rows of their own
     assert weight_bytes(256, 128, Precision("f16", 4, group_size=64), 4) == 256 * (64 + 2 * 3)
 

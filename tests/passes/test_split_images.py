@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from thresholds import table_of
 
 import bmcompiler
 from bmcompiler.analysis.estimate import estimate
@@ -133,14 +135,20 @@ _IMAGES = (2, 4, 8)
 """Two fit local memory, eight do not."""
 
 
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thresholds of the net, for any number of images."""
+    samples = np.random.default_rng(1).standard_normal((8, 3, 64, 64), np.float32)
+    return table_of(net(8, 64), {"x": samples}, tmp_path_factory.mktemp("table"))
+
+
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("chip, precision", _MODES)
-def test_twice_the_images_take_twice_the_time(chip: str, precision: str, level: int) -> None:
-    data = {"x": np.random.default_rng(1).standard_normal((8, 3, 64, 64), np.float32)} if precision == "int8" else None
-    taken = []
+def test_twice_the_images_take_twice_the_time(chip: str, precision: str, level: int, table: Path) -> None:
+    given, taken = table if precision == "int8" else None, []
     for images in _IMAGES:
         result = bmcompiler.compile_module(
-            net(images, 64), target=chip, quantize=precision, data=data, opt=level, check="never"
+            net(images, 64), target=chip, quantize=precision, table=given, opt=level, check="never"
         )
         timing = estimate(result)
         assert timing is not None
