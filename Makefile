@@ -19,8 +19,9 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev models
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not sweep"
 
+# WITHOUT: a file of tests that are left out
 sweeps: $(VENV)/installed-dev models
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m sweep
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m sweep $(if $(WITHOUT),--deselect $(WITHOUT))
 
 corpus: $(VENV)/installed-dev
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m corpus --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \
