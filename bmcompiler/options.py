@@ -138,7 +138,7 @@ class Preprocessing:
             if not getattr(self, what):
                 object.__setattr__(self, what, None)
         for each in all_told(type(self)):
-            each.check(getattr(self, each.name))
+            object.__setattr__(self, each.name, each.taken(getattr(self, each.name)))
         if self.scale is not None and self.std is not None:
             raise UsageError("scale and std say the same thing", remedy="give one of them: scale = 1 / std")
         for what, size in (("resize", self.resize), ("camera", self.camera)):
@@ -294,7 +294,7 @@ class ModuleOptions:
     def __post_init__(self) -> None:
         """Raise UsageError for values that no target takes."""
         for each in all_told(type(self)):
-            each.check(getattr(self, each.name))
+            setattr(self, each.name, each.taken(getattr(self, each.name)))
         self.target = as_declared("bmcompiler.targets", self.target)
         self.check = as_check(self.check)
         for given in (self.images, self.preprocess):

@@ -55,8 +55,13 @@ class Told:
         text = " ".join(filter(None, (self.text, *more))) if python else self.text
         return re.sub(r"{(\w+)}", lambda found: spelled(found[1]), text)
 
-    def check(self, value: Any) -> None:
-        """Raise UsageError for a value that no target takes; None is no value."""
+    def taken(self, value: Any) -> Any:
+        """The value, a choice in capitals as it is declared. Raises UsageError for one that no target takes."""
+        word = value.lower() if isinstance(value, str) and self.choices else value
+        self._check(word if word in self.choices else value)
+        return word if word in self.choices else value
+
+    def _check(self, value: Any) -> None:
         if value is None:
             return
         if self.choices and value not in self.choices:

@@ -118,8 +118,7 @@ def _checked(each: Told) -> Callable[[click.Context, click.Parameter, Any], Any]
 
     def check(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
         value = value if read is None or value is None else read(value)
-        each.check(value)
-        return value
+        return each.taken(value)
 
     return check
 

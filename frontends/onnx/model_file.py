@@ -53,7 +53,7 @@ def check_model(model: onnx.ModelProto) -> dict[str, int]:
     Raises FileFormatError without a graph or opset, UnsupportedError for opsets outside the supported range.
     """
     if not model.HasField("graph") or not model.graph.output:
-        raise FileFormatError("holds no graph with outputs")
+        raise FileFormatError("the network holds no graph with outputs")
     _check_names(model.graph)
     opsets: dict[str, int] = {}
     for entry in model.opset_import:

@@ -15,6 +15,8 @@ import pytest
 from bmcompiler.cli import calibrate, capi, evaluate, run
 from bmcompiler.cli.common import Output, progress
 from bmcompiler.cli.common import run as run_command
+from bmcompiler.errors import UsageError
+from bmcompiler.options import ImageOptions, Options
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
@@ -84,3 +86,11 @@ def test_a_bar_says_when_it_will_be_done(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("time.time", lambda: float(next(now)))
     assert list(progress(range(5), "running", 5, stream)) == list(range(5))
     assert "00:00:" in stream.getvalue() and "100%" in stream.getvalue()
+
+
+def test_words_in_capitals_are_the_same_in_python() -> None:
+    given = Options(target="BM1684X", quantize="BF16", method="MAX", io_dtype="F32")
+    assert (given.target, given.quantize, given.method, given.io_dtype) == ("bm1684x", "bf16", "max", "float")
+    assert ImageOptions("photos", channel_order="BGR").channel_order == "bgr"
+    with pytest.raises(UsageError, match="quantize must be f32, f16, bf16 or int8, got 'INT9'"):
+        Options(target="bm1684", quantize="INT9")
