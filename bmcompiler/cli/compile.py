@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from bmcompiler import defaults
-from bmcompiler.cli.common import STDIO, Output, command_line, printable, progress
+from bmcompiler.cli.common import Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA
 from bmcompiler.cli.options import TargetOption, list_parameters, list_plugins_option, options, worker_options
 from bmcompiler.cli.reference_test import ReferenceTest, reference_options
+from bmcompiler.cli.stdio import STDIO
 from bmcompiler.options import Options
 
 _EPILOG = f"""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler.cli.common import STDIO, Output, command_line, format_table
+from bmcompiler.cli.common import Output, command_line, format_table
 from bmcompiler.cli.options import options
+from bmcompiler.cli.stdio import STDIO
 from bmcompiler.errors import BMError, FileFormatError
 from bmcompiler.ir.keys import WEIGHT
 
