@@ -289,7 +289,7 @@ class Target(ABC):
         return []
 
     def planned_cycles(self, function: Function, level: int) -> float | None:
-        """What a function takes in the groups of a level, None (the default) where the target does not say."""
+        """What the device takes of a function in the groups of a level; None (the default): the target does not say."""
         return None
 
     def image_slots(self, dtype: str) -> int:

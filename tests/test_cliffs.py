@@ -200,6 +200,26 @@ def test_a_layer_far_over_its_bound_is_warned_of(chip: str) -> None:
     assert "warning: layer 'turned' (permute) takes" in repr(result)
 
 
+def test_both_directions_of_a_recurrence_are_warned_of_together() -> None:
+    """Each alone takes less than what is counted."""
+    rng, b = np.random.default_rng(0), Builder.new("net")
+    x = b.input("x", TensorType((12, 5, 64)))
+
+    def drawn(*shape: int) -> Value:
+        return b.weight(rng.standard_normal(shape).astype(np.float32), "w")
+
+    with b.at("both"):
+        found = [
+            b.recurrence(x, drawn(64, 16), drawn(5, 16), drawn(5, 16), cell="lstm", backwards=backwards)[0]
+            for backwards in (False, True)
+        ]
+    result = bmcompiler.compile_module(b.outputs(found, ["y", "z"]), target="bm1684x", quantize="f32", check="never")
+    rows = [row for row in report_data(result)["layers"] if row["layer"] == "both"]
+    (cliff,) = report_data(result)["cliffs"]
+    assert len(rows) == 2 and all(row["cycles"] < 50_000 for row in rows)
+    assert (cliff["layer"], cliff["kind"]) == ("both", "recurrence")
+
+
 def test_a_layer_near_its_bound_is_not() -> None:
     b = Builder.new("net")
     x = b.input("x", TensorType((1, 64, 56, 56)))

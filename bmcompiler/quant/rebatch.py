@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bmcompiler.errors import BMError
 from bmcompiler.ir import Function, Operation, TensorType, Value
 from bmcompiler.ops.base import Axes, Axis, TensorOp
+from bmcompiler.ops.core import Weight
 from bmcompiler.ops.places.resample import Resize
-from bmcompiler.ops.places.shape import Reshape, Slice
+from bmcompiler.ops.places.shape import Concat, Reshape, Slice
 
 
-def rebatch(function: Function, batch: int, *, folded: bool = False) -> Function | None:
+def rebatch(function: Function, batch: int, *, folded: bool = False, tokens: bool = False) -> Function | None:
     """A copy of `function` whose inputs hold `batch` samples, its types inferred again; it shares the module's weights.
 
     None when the net does not keep its samples apart on axis 0 (as far as shapes and axes tell), or when its inputs
     have different batches.
 
-    Args: folded: reshapes may fold other axes into that of the samples, behind it, as heads and tokens.
+    Args:
+        folded: reshapes may fold other axes into that of the samples, behind it, as heads and tokens.
+        tokens: constants that concatenations put beside samples, the same beside each (a class token of each image),
+            are made for the batch. The module gets them.
     """
     old = {value.shape[0] if value.shape else 0 for value in function.arguments}
     if len(old) != 1 or not next(iter(old)):
@@ -24,7 +30,8 @@ def rebatch(function: Function, batch: int, *, folded: bool = False) -> Function
     copy = Function(function.name, [_scaled(v.type, before, batch) for v in function.arguments], function.input_names)
     values: dict[Value, Value] = dict(zip(function.arguments, copy.arguments))
     for op in function.ops[:-1]:
-        new = _copy(op, [values[v] for v in op.operands], before, batch, folded)
+        new = _token(op, before, batch) if tokens else None
+        new = new or _copy(op, [values[v] for v in op.operands], before, batch, folded)
         if new is None or not _fits(op, new, before, batch, any(_per_sample(values, v) for v in op.operands)):
             return None
         copy.body.append(new)
@@ -35,6 +42,23 @@ def rebatch(function: Function, batch: int, *, folded: bool = False) -> Function
 
 def _per_sample(values: dict[Value, Value], value: Value) -> bool:
     return values[value].op is None or value.shape != values[value].shape
+
+
+def _token(op: Operation, before: int, batch: int) -> TensorOp | None:
+    """A constant that is the same for each sample, for another batch; None where it is none."""
+    array = op.array if isinstance(op, Weight) else None
+    if array is None or array.ndim < 2 or len(array) != before or (array != array[:1]).any():
+        return None
+    if not all(isinstance(user, Concat) and user.axis % array.ndim for user in op.results[0].users):
+        return None
+    module = op.enclosing
+    assert module is not None, "its array is there"
+    assert isinstance(op, Weight), "it has an array"
+    key = f"{op.key}, batch {batch}"
+    if key not in module.weights:
+        module.weights[key] = np.repeat(array[:1], batch, 0)
+    new = type(op)((), op.attributes | {"key": key}, [_scaled(op.results[0].type, before, batch)], op.location)
+    return new
 
 
 def _copy(op: Operation, operands: list[Value], before: int, batch: int, folded: bool) -> TensorOp | None:

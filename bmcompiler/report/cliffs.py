@@ -10,6 +10,7 @@ from bmcompiler.analysis.profile import Timing
 from bmcompiler.spelling import spelled
 
 _TIMES, _SHARE = 8, 0.1
+_ADDED = ("bound_alone", "cycles", "compute", "transfer", "loaded", "stored", "parameters", "inputs", "outputs")
 _LEAST = 50e-6
 """Seconds: below, what is over the bound are the starts of commands, which every layer has."""
 
@@ -39,9 +40,9 @@ class Cliff:
 
 
 def find_cliffs(rows: Iterable[Mapping[str, Any]], timing: Timing) -> list[Cliff]:
-    """Those among rows of a report (`report_data`), the slowest first."""
+    """Those among rows of a report (`report_data`), the slowest first; rows of one layer and kind are one."""
     found = []
-    for row in rows:
+    for row in _joined(rows):
         bound, taken = row["bound_alone"], max(row["cycles"], row["compute"], row["transfer"])
         slow = bound and taken > _TIMES * bound and row["cycles"] > _SHARE * timing.cycles
         if slow and taken >= _LEAST * timing.clock_hz:
@@ -49,6 +50,16 @@ def find_cliffs(rows: Iterable[Mapping[str, Any]], timing: Timing) -> list[Cliff
             share = row["cycles"] / timing.cycles
             found.append(Cliff(row["layer"], row["kind"], taken / bound, share, reason, remedy))
     return sorted(found, key=lambda cliff: -cliff.share)
+
+
+def _joined(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """The figures of each layer and kind, added up: both directions of a recurrence, or parts of a batch."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        known = found.setdefault((row["layer"], row["kind"]), dict(row, **dict.fromkeys(_ADDED, 0)))
+        for name in _ADDED:
+            known[name] += row[name]
+    return found.values()
 
 
 def _why(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from bmcompiler.ops.layers.nn import Conv
 from bmcompiler.ops.places.bands import RegroupBands
 from bmcompiler.ops.places.shape import Interleave
 from bmcompiler.passes.drafts import cycles_saved, functions_behind, kind_of, savings, without_numbers
+from bmcompiler.passes.layout.image_parts import least_cycles
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, producer, rebuild
 from bmcompiler.passmanager import PassContext, PassResult
 from bmcompiler.target import Target
@@ -49,7 +50,8 @@ class FillLanes(TargetPatternPass):
        1, with the functions behind them -> concat
 
     One group, no dilation, constant weights, no zero points of these or the input. It is done where the target says
-    that it takes less time in local memory. Products of zero are added; the others are the same. A chip may add them to
+    that it takes less time in local memory, by more than larger weights take to load. Products of zero are added; the
+    others are the same. A chip may add them to
     other accumulators, so that float sums differ in their last bits: pipelines do floats at all levels, for the same
     bits at each.
 
@@ -124,11 +126,18 @@ class FillLanes(TargetPatternPass):
         """Rows and the channels from one to the next, None to leave the ops."""
         conv, best, least = ops[0], None, 0
         assert isinstance(conv, Conv), "a draft begins with its convolution"
-        choices = list(_choices(conv))
-        drafts = (self._drafted(ops, *choice) for choice in choices)
-        for choice, cycles in zip(choices, savings(self.target, ops, drafts)):
-            if cycles > least:
-                best, least = choice, cycles
+        choices, read = list(_choices(conv)), _constant_bytes(ops)
+        loading: list[int] = []
+
+        def drafts() -> Iterator[list[TensorOp]]:
+            for choice in choices:
+                draft = self._drafted(ops, *choice)
+                loading.append(self.target.loading_cycles(_constant_bytes(draft) - read))
+                yield draft
+
+        for choice, cycles in zip(choices, savings(self.target, ops, drafts())):
+            if cycles - loading[-1] > least:
+                best, least = choice, cycles - loading[-1]
         return best
 
     @staticmethod
@@ -220,8 +229,14 @@ class FillLanes(TargetPatternPass):
 
 
 def _planned(target: Target, module: Module) -> float | None:
-    found = [target.planned_cycles(function, 0) for function in module.functions]
+    """Of parts of the batch, where `split-images` will find these quicker."""
+    found = [least_cycles(function, target, 0) for function in module.functions]
     return None if None in found else sum(cycles for cycles in found if cycles is not None)
+
+
+def _constant_bytes(ops: Sequence[TensorOp]) -> int:
+    """Bytes of weights, biases and factors of a convolution and the functions behind it."""
+    return sum(value.type.nbytes for op in ops for value in op.operands[1:])
 
 
 def _is_plain(op: Conv, weight: np.ndarray) -> bool:

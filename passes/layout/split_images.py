@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bmcompiler.codegen.partition import partition
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import IMAGE, MACS, is_return
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
+from bmcompiler.passes.layout.image_parts import has_images, parts_of
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.other_batch import keeps_samples_apart
@@ -29,6 +32,7 @@ class SplitImages(Pass):
 
     1. a function whose images never meet, as a trial on noise shows : for each part of the batch a slice of the inputs,
        its ops, and a concatenation of the outputs
+    2. ops of the host in such a function : all images at once, between the device's runs, which are split by rule 1
 
     Parts are whole words of images (`Target.image_slots`), and equal. Of their sizes the largest is taken whose parts
     one after the other take about the least time in groups that are soon found. It is done where that is less than
@@ -45,108 +49,140 @@ class SplitImages(Pass):
     level: int = 2
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
-        modified, functions = False, list(module.functions)
+        modified, functions, known = False, list(module.functions), set(module.weights)
         for number, function in enumerate(functions):
             split = None if ctx.target is None else self._quicker(function, ctx.target)
             if split is None:
                 continue
-            pair, single = (rebatch(function, images, folded=True) for images in (2, 1))  # more images are alike
+            pair, single = (
+                rebatch(function, images, folded=True, tokens=True) for images in (2, 1)
+            )  # more images are alike
             if pair is not None and single is not None and keeps_samples_apart(module, pair, single):
                 functions[number], modified = split, True
         module.functions = functions
+        read = {op.key for op in module.walk() if isinstance(op, Weight)}
+        for key in set(module.weights) - known - read:
+            del module.weights[key]
         return PassResult(modified)
 
     def _quicker(self, function: Function, target: Target) -> Function | None:
         """The function in parts of the batch; None where all at once is as quick."""
-        whole = target.planned_cycles(function, 1) if _has_images(function) else None
+        whole = target.planned_cycles(function, 1) if has_images(function) else None
         if whole is None:
             return None
-        images = function.arguments[0].shape[0]
-        found: list[tuple[float, Function]] = []
-        for size in _sizes(function, target):
-            one = rebatch(function, size, folded=True)
-            if one is None or _has_constant_output(one):
-                return None
-            cycles = target.planned_cycles(one, 1) if _adds_alike(target, function, one) else None
-            if cycles is not None:
-                found.append((cycles * images / size, one))
+        found = list(parts_of(function, target, 1))
         least = min((cycles for cycles, _ in found), default=whole)
         if least >= whole * self.part:
             return None
-        split = _split(function, next(one for cycles, one in found if cycles <= least * _ALIKE))
+        split = _Split(function, next(one for cycles, one in found if cycles <= least * _ALIKE), target).made
         together, apart = (target.planned_cycles(each, self.level) for each in (function, split))
         return split if together is not None and apart is not None and apart < together * self.nearly else None
 
 
-def _has_images(function: Function) -> bool:
-    """Whether every input has several."""
-    return bool(function.arguments) and all(value.shape and value.shape[0] > 1 for value in function.arguments)
+class _Split:
+    """The function as its form `one` for a part of the batch, run by run and part by part.
 
+    What the host computes between runs of the device it computes of all images. `made`: the result.
+    """
 
-def _sizes(function: Function, target: Target) -> list[int]:
-    """Numbers of images that parts may have, most first: words of them in every type."""
-    images = function.arguments[0].shape[0]
-    values = (*function.arguments, *(value for op in function.ops if op.operands for value in op.results))
-    word = max(target.image_slots(value.dtype) for value in values)
-    return [images // parts for parts in range(2, images + 1) if images % parts == 0 and images // parts % word == 0]
-
-
-def _adds_alike(target: Target, function: Function, part: Function) -> bool:
-    """Whether the target makes the sums of both in the same order."""
-    orders = [
-        [kernel.order_of_sums(op) for op in each.ops if (kernel := target.kernel_for(op)) is not None]
-        for each in (function, part)
-    ]
-    return orders[0] == orders[1]
-
-
-def _has_constant_output(function: Function) -> bool:
-    """Whether an output depends on no image."""
-    constants = {value for op in function.ops if not op.operands for value in op.results}
-    return not constants.isdisjoint(function.returned)
-
-
-def _split(function: Function, one: Function) -> Function:
-    """The function as its form for a part of the batch, part by part."""
-    size = one.arguments[0].shape[0]
-    parts = function.arguments[0].shape[0] // size
-    types = [value.type for value in function.arguments]
-    made = Function(function.name, types, function.input_names, function.attributes)
-    constants: dict[Value, Value] = {}
-    outputs: list[list[Value]] = []
-    for part in range(parts):
-        values = dict(constants)
-        for whole, its in zip(made.arguments, one.arguments):
-            values[its] = _images_of(whole, part * size, size, made)
+    def __init__(self, function: Function, one: Function, target: Target) -> None:
+        self._count = function.arguments[0].shape[0] // one.arguments[0].shape[0]
+        types = [value.type for value in function.arguments]
+        self.made = Function(function.name, types, function.input_names, function.attributes)
+        self._wholes: dict[Value, Value] = dict(zip(one.arguments, self.made.arguments))
+        self._parts: dict[tuple[Value, int], Value] = {}
+        self._shared: set[Value] = set()
+        together = dict(zip(one.ops, function.ops))
         for op in one.ops:
-            if is_return(op) or (not op.operands and op.results[0] in constants):
+            if self._shared.issuperset(op.operands) and not is_return(op):
+                self._share(op)
+        for device, ops in _runs(one, target):
+            if device:
+                self._in_parts(ops)
+            else:
+                self._at_once([(op, together[op]) for op in ops])
+        self.made.set_outputs([self._whole(value) for value in one.returned], function.output_names)
+
+    def _share(self, op: Operation) -> None:
+        """What depends on no image."""
+        new = _copied(op, [self._wholes[value] for value in op.operands])
+        self.made.body.append(new)
+        self._wholes.update(zip(op.results, new.results))
+        self._shared.update(op.results)
+
+    def _in_parts(self, ops: Sequence[Operation]) -> None:
+        own = [op for op in ops if not self._shared.issuperset(op.operands)]
+        for part in range(self._count):
+            for op in own:
+                operands = [self._part(value, part) for value in op.operands]
+                new = _copied(op, operands, part, self._count)
+                self.made.body.append(new)
+                self._parts.update(((old, part), value) for old, value in zip(op.results, new.results))
+
+    def _at_once(self, ops: Sequence[tuple[Operation, Operation]]) -> None:
+        """Ops as those of the whole batch, which stand beside them."""
+        for op, like in ops:
+            if self._shared.issuperset(op.operands):
                 continue
-            new = _copied(op, [values[value] for value in op.operands], part, parts)
-            made.body.append(new)
-            values.update(zip(op.results, new.results))
-            if not op.operands:
-                constants.update(zip(op.results, new.results))
-        outputs.append([values[value] for value in one.returned])
-    joined = [make("concat", parts, {"axis": 0}) for parts in zip(*outputs)]
-    for op in joined:
-        made.body.append(op)
-    made.set_outputs([op.result for op in joined], function.output_names)
-    return made
+            operands = [
+                self._constant(its) if value in self._shared else self._whole(value)
+                for value, its in zip(op.operands, like.operands)
+            ]
+            new = _copied(like, operands)
+            self.made.body.append(new)
+            self._wholes.update(zip(op.results, new.results))
+
+    def _constant(self, value: Value) -> Value:
+        """What depends on no image, of the whole batch where it has one."""
+        if value not in self._wholes:
+            assert value.op is not None, "an argument has images"
+            new = _copied(value.op, [self._constant(each) for each in value.op.operands])
+            self.made.body.append(new)
+            self._wholes.update(zip(value.op.results, new.results))
+        return self._wholes[value]
+
+    def _part(self, value: Value, part: int) -> Value:
+        if value in self._shared:
+            return self._wholes[value]
+        if (value, part) not in self._parts:
+            count, *size = value.shape
+            starts, ends = (part * count, *(0,) * len(size)), ((part + 1) * count, *size)
+            attributes = {"starts": starts, "ends": ends, "steps": (1,) * value.type.rank}
+            self._parts[value, part] = self._appended(make("slice", [self._wholes[value]], attributes))
+        return self._parts[value, part]
+
+    def _whole(self, value: Value) -> Value:
+        if value not in self._wholes:
+            parts = [self._parts[value, part] for part in range(self._count)]
+            self._wholes[value] = self._appended(make("concat", parts, {"axis": 0}))
+        return self._wholes[value]
+
+    def _appended(self, op: TensorOp) -> Value:
+        self.made.body.append(op)
+        return op.result
 
 
-def _images_of(whole: Value, first: int, size: int, function: Function) -> Value:
-    shape = whole.shape
-    starts, ends = (first, *(0,) * (len(shape) - 1)), (first + size, *shape[1:])
-    op = make("slice", [whole], {"starts": starts, "ends": ends, "steps": (1,) * len(shape)})
-    function.body.append(op)
-    return op.result
+def _runs(function: Function, target: Target) -> list[tuple[bool, list[Operation]]]:
+    """Ops that have operands in runs of the device (True) and of the host; views are where what they show is made."""
+    segments = partition(function, target)
+    runs: list[tuple[bool, list[Operation]]] = [(segment.device, []) for segment in segments]
+    number = {op: index for index, segment in enumerate(segments) for op in segment.ops}
+    for op in function.ops:
+        if op.operands and not is_return(op):
+            home = number.get(op)
+            if home is None:
+                home = number[op] = max((number[v.op] for v in op.operands if v.op in number), default=0)
+            runs[home][1].append(op)
+    return runs
 
 
-def _copied(op: Operation, operands: Sequence[Value], part: int, parts: int) -> TensorOp:
+def _copied(op: Operation, operands: Sequence[Value], part: int | None = None, parts: int = 1) -> TensorOp:
+    """The op on other operands; part: whose images it computes, None = all."""
     assert isinstance(op, TensorOp), "`rebatch` made it"
     new = type(op)(operands, op.attributes, [result.type for result in op.results], op.location)
-    if op.operands:
-        new.attributes[IMAGE] = part
+    if part is None:
+        return new
+    new.attributes[IMAGE] = part
     if MACS in new.attributes:
         needed = new.attributes[MACS]
         new.attributes[MACS] = needed * (part + 1) // parts - needed * part // parts

@@ -12,12 +12,14 @@ from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute
-from bmcompiler.passes.drafts import without_numbers
+from bmcompiler.passes.drafts import cycles_in_lanes, without_numbers
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 _THIN = 16
 """Columns that are few."""
+_ALIKE = 1.1
+"""How many times as long a product may take in lanes whose permute moves whole rows, not single elements."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class TransposedProducts(TargetPatternPass):
        need not transpose
     3. matmul(a, b) of f32 with few columns : permute(matmul(permute(b), a, transpose_right)), rows as columns: short
        rows are moved badly, one by one
-    Rules 1 and 2 hold where the target computes that product in no more time, rule 3 where all takes half of the time.
+    Rules 1 and 2 hold where that takes the target no more time, but for a tenth in lanes; rule 3 where all takes half
+    of the time.
     A sum has the same products in the same order.
     """
 
@@ -59,7 +62,7 @@ class TransposedProducts(TargetPatternPass):
         right = permute.operands[0] if moved is None else moved.result
         product = rebuild(op, [op.left, right, *op.operands[2:]], transpose_right=True)
         made = [product] if moved is None else [moved, product]
-        if not self._is_as_quick(made, op):
+        if not self._is_as_quick(made, [permute, op]):
             for each in reversed(made):
                 each.drop_operands()
             return False
@@ -78,7 +81,7 @@ class TransposedProducts(TargetPatternPass):
             return False
         shape = (*weight.shape[:-2], *weight.shape[:-3:-1])
         draft = rebuild(op, [op.left, without_numbers(op.right, shape), *op.operands[2:]], transpose_right=False)
-        quick = self._is_as_quick([draft], op)
+        quick = self._is_as_quick([draft], [op])
         draft.drop_operands()
         if not quick:
             return False
@@ -118,10 +121,17 @@ class TransposedProducts(TargetPatternPass):
         else:
             right = right if op.transpose_right else b.permute(right, order=order)
             made = b.permute(b.matmul(right, left, transpose_right=True), order=order)
-        return self.target.planned_cycles(b.outputs([made], ["result"]).main, 2)
+        function = b.outputs([made], ["result"]).main
+        if any(isinstance(each, TensorOp) and unsupported_reason(self.target, each) for each in function.ops):
+            return None
+        return self.target.planned_cycles(function, 2)
 
-    def _is_as_quick(self, made: Sequence[TensorOp], before: Matmul) -> bool:
+    def _is_as_quick(self, made: Sequence[TensorOp], before: Sequence[TensorOp]) -> bool:
+        """In lanes, where all of it fits them; else the product alone: what it reads is stored by the permute."""
+        new, old = (cycles_in_lanes(self.target, each) for each in (made, before))
+        if new is not None and old is not None:
+            return new <= _ALIKE * old
         if any(unsupported_reason(self.target, op) is not None for op in made):
             return False
-        new, old = (self.target.cycles(op) for op in (made[-1], before))
+        new, old = (self.target.cycles(each[-1]) for each in (made, before))
         return new is not None and old is not None and new <= old

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
-from bmcompiler.backends.lanes.kernels.sums.row_products import RowProductKernel
+from bmcompiler.codegen.tiling import Box
 from bmcompiler.ir import Quant, TensorType
 from bmcompiler.ops.builder import Builder
 from bmcompiler.target import find_target
@@ -23,8 +24,16 @@ def test_rows_of_products_are_no_images_where_there_are_as_many(chip: str, dtype
     assert product.op is not None and product.shape == (8, 1, 8, 1)
     kernel: Any = find_target(chip).kernel_for(product.op)
     kernel = kernel.form(product.op) if isinstance(kernel, FormsKernel) else kernel
-    if not isinstance(kernel, RowProductKernel):  # it has boxes of rows
-        assert not kernel.boxed(product.op, ((0, 1), (0, 1), (3, 4), (0, 1)))
+    box = ((0, 1), (0, 1), (3, 4), (0, 1))
+    work = kernel.boxed(product.op, box)
+    if work is not None:
+        made = work.outputs[0].contents
+        assert np.array_equal(_numbers(made.layout, made.box), _numbers(product.shape, box))
+
+
+def _numbers(shape: tuple[int, ...], box: Box) -> np.ndarray:
+    """Those of the elements of a box of a dense tensor."""
+    return np.arange(np.prod(shape)).reshape(shape)[tuple(slice(*interval) for interval in box)].ravel()
 
 
 SHAPES = {"left": (8, 1, 8, 16), "right": (8, 1, 16, 1)}

@@ -67,6 +67,11 @@ def filled(module: Module) -> Counter[str]:
     return Counter(op.short_name for op in module.main.ops)
 
 
+@pytest.mark.parametrize(("side", "rows"), [(8, False), (32, True)])
+def test_rows_are_made_of_maps_that_gain_more_than_their_weights_take_to_load(side: int, rows: bool) -> None:
+    assert ("interleave" in filled(net((256, 18), (side, side)))) == rows
+
+
 @pytest.mark.parametrize(
     ("channels", "more"),
     [

@@ -16,7 +16,7 @@ from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen.groups.images import images_of
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType, verify_module
-from bmcompiler.ir.keys import IMAGE
+from bmcompiler.ir.keys import IMAGE, PLACE_CPU
 from bmcompiler.ops.builder import Builder
 from bmcompiler.passes.layout.split_images import SplitImages
 from bmcompiler.passmanager import PassContext
@@ -60,6 +60,38 @@ def test_each_part_of_the_batch_has_ops_of_its_own_and_the_bits_stay() -> None:
     convs = [op for op in module.main.ops if op.short_name == "conv"]
     assert len(convs) == 8 and len({op.operands[1] for op in convs}) == 4, "weights are shared"
     assert len(module.main.ops) < 2 * ops + 4
+    np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
+
+
+def _on_host(b: Builder, y: Any) -> Any:
+    """A function that the host computes, and a layer behind it."""
+    made = b.sqrt(y)
+    made.op.attributes[PLACE_CPU] = "asked for"
+    return b.conv(made, b.weight(np.random.default_rng(4).standard_normal((64, 64, 1, 1)).astype(np.float32), "last"))
+
+
+def test_what_the_host_computes_between_parts_it_computes_of_all_images_at_once() -> None:
+    module = net(then=_on_host)
+    x = {"x": np.random.default_rng(1).standard_normal((4, 3, 96, 96), np.float32)}
+    before = run_module(module, x, target=TARGET)["y"]
+    assert SplitImages().run(module, PassContext(target=TARGET)).modified
+    verify_module(module)
+    (host,) = (op for op in module.main.ops if PLACE_CPU in op.attributes)
+    assert host.operands[0].shape == (4, 64, 96, 96) and IMAGE not in host.attributes
+    assert [op.attributes[IMAGE] for op in module.main.ops if op.short_name == "conv"] == [0] * 4 + [1] * 4 + [0, 1]
+    np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_class_token_of_each_image_is_made_for_parts_where_all_are_the_same(alike: bool) -> None:
+    tokens = np.random.default_rng(5).standard_normal((1 if alike else 4, 64, 96, 1)).astype(np.float32)
+    token = np.ascontiguousarray(np.broadcast_to(tokens, (4, 64, 96, 1)))
+    module = net(then=lambda b, y: b.concat(b.weight(token, "token"), y, axis=3))
+    x = {"x": np.random.default_rng(1).standard_normal((4, 3, 96, 96), np.float32)}
+    before, keys = run_module(module, x, target=TARGET)["y"], set(module.weights)
+    assert SplitImages().run(module, PassContext(target=TARGET)).modified == alike
+    verify_module(module)
+    assert len(set(module.weights) - keys) == alike, "tokens that no part reads are not kept"
     np.testing.assert_array_equal(run_module(module, x, target=TARGET)["y"].view(np.uint32), before.view(np.uint32))
 
 

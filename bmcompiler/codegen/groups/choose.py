@@ -154,9 +154,9 @@ def choose_groups(function: Function, target: Target, tiler: Tiler, copier: Loca
 
 
 def planned_cycles(function: Function, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> float | None:
-    """What a function takes in the groups of a level before they are refined; None where the host has a part in it."""
-    segments = list(partition(function, target))
-    if not all(segment.device for segment in segments):
+    """What the device takes of a function in the groups of a level before these are refined; None: it has no part."""
+    segments = [segment for segment in partition(function, target) if segment.device]
+    if not segments:
         return None
     kernels = _kernels(function, target, tiler)
     runs = [Plans(segment, kernels, tiler, copier) for segment in segments]

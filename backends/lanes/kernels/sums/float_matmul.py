@@ -9,6 +9,7 @@ rows of the result want them: short runs in lanes take longer to load, wide sect
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -100,6 +101,8 @@ class FloatMatmulKernel(FloatProductKernel):
                 4 * rows * product.depth,
                 transfer_left,
                 not is_activation(op.left),
+                runs=_left_runs(chip, op, rows, chunks),
+                loads=len(chunks),
             ),
             Buffer(
                 right_bytes,
@@ -163,7 +166,14 @@ class FloatMatmulKernel(FloatProductKernel):
         out_runs = Runs(len(pairs) * rows, len(pairs) * rows * (columns // width))
         contents = None if op.transpose_left else _stacked(op.left, lefts * rows, depth, usual_width(chip, depth))
         left = Buffer(
-            lefts * steps[0], "", op.left.type.nbytes, transfer_left, not is_activation(op.left), contents, loads=lefts
+            lefts * steps[0],
+            "",
+            op.left.type.nbytes,
+            transfer_left,
+            not is_activation(op.left),
+            contents,
+            _left_runs(chip, op, lefts * rows, [(0, depth)]),
+            loads=lefts,
         )
         contents = None if op.transpose_right else _stacked(op.right, rights * depth, columns, width)
         runs = _right_runs(self.machine, op, rights * depth, columns)
@@ -298,6 +308,15 @@ def in_lane_runs(machine: LaneMachine, op: Matmul) -> bool:
         return False
     chip, width = machine.chip, section_width(machine, op)
     return width == chip.execution_units and chip.aligned_bytes((2, 1, 1, width)) == 2 * 4 * width
+
+
+def _left_runs(chip: LaneFacts, op: Matmul, rows: int, chunks: Sequence[Range]) -> Runs:
+    """Of `rows` of the left operand, in so many chunks of the depth."""
+    depths = [k1 - k0 for k0, k1 in chunks]
+    sections = rows * sum(matrix_shape(chip, rows, depth)[1] for depth in depths)
+    if op.transpose_left:
+        return Runs(sum(depths), sections)
+    return Runs(1 if len(chunks) == 1 else rows * len(chunks), sections)
 
 
 def _right_runs(machine: LaneMachine, op: Matmul, depth: int, columns: int) -> Runs:

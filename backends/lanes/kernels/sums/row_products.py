@@ -91,7 +91,8 @@ class RowProductKernel(FloatProductKernel):
             strides = (0, product.columns, 0, 1)
             build.store(build.neuron(op.result) + item * first, result, strides, item, address)
 
-        out = Buffer(chip.aligned_bytes(result, item), "nch", item * rows * columns, store)
+        moved = Runs(1 if columns == product.columns else rows, rows)
+        out = Buffer(chip.aligned_bytes(result, item), "nch", item * rows * columns, store, runs=moved)
         views = (1, rows, 1, depth), right_shape, result
         return self._multiplied(op, inputs, out, views, ((0, 0),), c0)
 
@@ -268,7 +269,8 @@ class RowProductKernel(FloatProductKernel):
             build.load(build.source(value) + item * start, shape, (0, pitch, 0, 1), item, address)
 
         moved = item * shape[3] * (shape[1] if pitch else 1)
-        return Buffer(self.chip.aligned_bytes(shape, item), axes, moved, load, not is_activation(value))
+        runs = Runs(1 if pitch in (0, shape[3]) else shape[1], shape[1] if pitch else 1)  # a row for all is one
+        return Buffer(self.chip.aligned_bytes(shape, item), axes, moved, load, not is_activation(value), runs=runs)
 
 
 class SingleProductKernel(RowProductKernel):
