@@ -15,8 +15,10 @@ from bmcompiler.errors import UsageError
 from bmcompiler.text import some_names
 
 if TYPE_CHECKING:
+    from bmcompiler.llm.model import LanguageModel
     from bmcompiler.llm.precision import Precision
 
+_SAMPLE, _SAMPLES = 512, 16  # tokens of a sample, and samples at most
 _KINDS = [f"{bits}{half}" for bits in ("w4", "w8", "") for half in ("f16", "bf16")]
 _COMPILE = """
 \b
@@ -89,14 +91,16 @@ def _precision(
               "less time for prompts that fit; once for each.")  # fmt: skip
 @click.option("--history", is_flag=True, help="Add nets that read tokens behind those of the caches at once: longer "
               "prompts, further turns of a chat.")  # fmt: skip
+@click.option("--samples", metavar="FILE", type=click.Path(path_type=Path), help="A text by which codes of 4 or 8 bits "
+              "are chosen (GPTQ); without it the nearest are.")  # fmt: skip
 @click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
 @click.option("--check", default="auto", show_default=True, help="auto, never, always or a number of samples.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that compile nets.")
 @click.option("--parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; the same "
               "command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
 def compile(
-    source: Path, output: Path, head: str, shorter: tuple[int, ...], history: bool, opt: int, check: str, jobs: int,
-    parts: Path | None, **given: Any,
+    source: Path, output: Path, head: str, shorter: tuple[int, ...], history: bool, samples: Path | None, opt: int,
+    check: str, jobs: int, parts: Path | None, **given: Any,
 ) -> None:  # fmt: skip
     """Compile MODEL to a bundle of nets."""
     import tempfile
@@ -105,15 +109,17 @@ def compile(
     from bmcompiler.files.store import make_folder
     from bmcompiler.llm.compile import BundleOptions, compile_bundle
     from bmcompiler.llm.model import open_model
-    from bmcompiler.llm.text import copy_config
+    from bmcompiler.llm.text import copy_config, refuse_other_config
 
     start, model = time.perf_counter(), open_model(source)
     length, cache = given.pop("length"), given.pop("cache")
     precision = _precision(model.architecture.dtype, **given)
     options = BundleOptions(precision, length, tuple(sorted(shorter)), cache, history, head == "scores", opt, check)
+    refuse_other_config(model.folder, output)
+    taken: Path | LanguageModel = source if samples is None else _by_samples(model, precision, samples)
     make_folder(output.parent)
     with tempfile.TemporaryDirectory(prefix=f"{output.stem}.", dir=output.parent) as scratch:
-        found = compile_bundle(source, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)
+        found = compile_bundle(taken, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)
         bundle = found.model
         save(bundle, output)
     beside = copy_config(model.folder, output)
@@ -122,10 +128,23 @@ def compile(
         f"{output}: {len(bundle.stages())} nets, {blocks:,} bytes of weights, {output.stat().st_size:,} bytes; "
         f"small files in {beside}; {time.perf_counter() - start:.1f} s"
     )
-    click.echo(f"checked  1 sample of each of {found.checked} nets: program = evaluate, every bit")
+    if found.checked:
+        click.echo(f"checked  1 sample of each of {found.checked} nets: program = evaluate, every bit")
     for reason in dict.fromkeys(found.unchecked.values()):
         nets = [name for name, why in found.unchecked.items() if why == reason]
         click.echo(f"not checked: {some_names(nets)}: {reason}")
+
+
+def _by_samples(model: LanguageModel, precision: Precision, file: Path) -> LanguageModel:
+    """The model with codes that lose least for a text."""
+    from bmcompiler.llm.gptq import gptq_model
+    from bmcompiler.llm.perplexity import pieces
+    from bmcompiler.llm.text import Text
+
+    reader = Text(model.folder)
+    tokens, begin = reader.tokens(file.read_text(encoding="utf-8"), special=False), reader.tokens("")
+    length = min(_SAMPLE, model.architecture.positions, len(begin) + len(tokens))
+    return gptq_model(model, precision, pieces(tokens, length, _SAMPLES, begin))
 
 
 @cli.command(epilog=_RUN)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel
-from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.errors import BMError, UnsupportedError, UsageError
 from bmcompiler.files.kinds import JSON
 from bmcompiler.files.store import atomic_output, make_folder
 from bmcompiler.llm.groups import BundleOptions, compile_group, net_groups
@@ -81,9 +81,12 @@ def compile_bundle(
         made = _from_files(model, chosen, groups, parts, jobs, progress)
     models: list[BModel] = []
     unchecked: dict[str, str] = {}
-    for names, (found, reason) in zip(groups, made, strict=True):
-        models.append(found)
-        unchecked |= dict.fromkeys(names, reason) if reason else {}
+    try:
+        for names, (found, reason) in zip(groups, made, strict=True):
+            models.append(found)
+            unchecked |= dict.fromkeys(names, reason) if reason else {}
+    except BMError as error:
+        raise error.located(file=model.path) from error.__cause__
     first, *others = models
     bundle = first.combined(others)
     bundle.producer = f"bmcompiler {version()}, language model, {chosen.precision.name}"

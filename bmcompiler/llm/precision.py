@@ -60,7 +60,10 @@ def in_precision(linear: LinearLayer, precision: Precision, bits: int | None, na
         return replace(linear, weight=linear.weight._replace(scale=linear.weight.scale.astype(dtype)))
     if bits is None:
         return replace(linear, weight=narrowed(linear.weight, precision.dtype, f"{name}.weight"))
-    codes = quantized(linear.dense(), bits, precision.group_size, dtype, symmetric=precision.symmetric)
+    try:
+        codes = quantized(linear.dense(), bits, precision.group_size, dtype, symmetric=precision.symmetric)
+    except UnsupportedError as error:
+        raise error.located(layer=name) from None
     return replace(linear, weight=codes)
 
 

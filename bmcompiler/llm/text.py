@@ -109,17 +109,24 @@ def end_tokens(folder: Path) -> set[int]:
 
 
 def copy_config(folder: Path, model: Path) -> Path:
-    """Put the small files of a folder beside a bundle. Returns where they are."""
+    """Put the small files of a folder beside a bundle. Returns where they are. Raises as `refuse_other_config`."""
+    refuse_other_config(folder, model)
     to = model.parent / BESIDE
     to.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
+        if (folder / name).is_file():
+            shutil.copyfile(folder / name, to / name)
+    return to
+
+
+def refuse_other_config(folder: Path, model: Path) -> None:
+    """Raise FileFormatError where the small files beside a bundle are of another model."""
+    to = model.parent / BESIDE
+    for name in COPIED:
         source = folder / name
-        if source.is_file() and not (to / name).exists():
-            shutil.copyfile(source, to / name)
-        elif source.is_file() and source.read_bytes() != (to / name).read_bytes():
+        if source.is_file() and (to / name).is_file() and source.read_bytes() != (to / name).read_bytes():
             raise FileFormatError(
                 f"is of another model than {json.dumps(str(folder))}",
                 file=to / name,
                 remedy="write the bundle to a folder of its own",
             )
-    return to

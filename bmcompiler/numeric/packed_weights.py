@@ -77,7 +77,9 @@ def quantized(weight: Floats, bits: int, group_size: int, dtype: Any, *, symmetr
     n, depth = weight.shape
     size, top = group_size or max(depth, 1), np.float32(2**bits - 1)
     if not np.isfinite(weight).all():
-        raise UnsupportedError("weights that are infinite or NaN cannot be quantized")
+        raise UnsupportedError(
+            "weights that are infinite or NaN cannot be quantized", remedy="keep them as floats, or repair them"
+        )
     padded = np.pad(weight.astype(np.float32, copy=False), [(0, 0), (0, -depth % size)])
     parts = padded.reshape(n, -1, size)
     least, most = np.minimum(parts.min(-1, initial=0), 0), np.maximum(parts.max(-1, initial=0), 0)

@@ -347,7 +347,10 @@ def test_the_command_compiles_and_runs(
     status, out, _ = bmnet("eval", str(file), "--text", str(tmp_path / "text"), "--folder", str(folder))
     values = [float(line.split()[-1]) for line in out.splitlines() if line.startswith(("bundle", "float"))]
     assert status == 0 and abs(values[0] / values[1] - 1) < 0.01
+    other, before = small_config(torch_dtype="float16", hidden_act="gelu"), file.read_bytes()
+    write_folder(tmp_path / "other", other, small_tensors(other, np.float16))
     for words, said in (
+        (["compile", str(tmp_path / "other"), "-o", str(file)], "config.json: is of another model than"),
         (["run", str(file)], "there is no prompt"),
         (["run", str(file), "--prompt", "hello" * 4], "the prompt has 20 tokens, the bundle takes 1 to 16 at once"),
         (["run", str(file), "--prompt", "a", "--prompt", "b"], "several prompts are turns of a chat"),
@@ -359,6 +362,7 @@ def test_the_command_compiles_and_runs(
     ):
         status, _, err = bmnet(*words)
         assert status in (1, 2) and said in err and err.count("bmnet-llm: ") == 1, (words, err)
+    assert file.read_bytes() == before
     status, out, _ = bmnet("estimate", str(folder), "--json", "--length", "32", "--plan", "--quantize", "w8f16")
     assert status == 0 and json.loads(out)["planned"]
     status, out, _ = bmnet("estimate", str(folder), "--json", "--length", "32")
