@@ -12,8 +12,10 @@ from bm1684x_golden import DATA, PROGRAMS, model
 from click.testing import CliRunner
 from cycle_nets import FLOATS
 from lane_nets import Net
+from varied_commands import analysis, commands
 
 from bmcompiler.backends.bm1684x.asm import assemble, listing
+from bmcompiler.backends.bm1684x.codes import Matrix
 from bmcompiler.backends.bm1684x.isa import FORMATS, GDMA_SYS, SYS
 from bmcompiler.backends.bm1684x.stream import ended, split
 from bmcompiler.bmodel.bm168x import CommandGroup, TpuSubnet
@@ -140,3 +142,15 @@ def test_products_of_a_program_are_those_of_its_op(name: str) -> None:
     wanted = sum(op.macs() for op in module.main.ops if isinstance(op, TensorOp))
     analysis = analyze(find_target("bm1684x").compile([module], 0).model)
     assert analysis.costs.macs.sum() == wanted
+
+
+@pytest.mark.parametrize("columns", [3, 2])
+def test_zero_points_of_columns_are_read_from_as_many_lanes(columns: int) -> None:
+    """Of a transposed right operand column j is read from lane j (the simulator's `_zero_points`)."""
+    products = (one for kind in commands("bm1684x").values() for one in kind if one.layout.name.startswith("mm2"))
+    command = next(one for one in products if one.fields["tsk_eu_typ"] == Matrix.NT and one.fields.get("opd2_const"))
+    at = 0x20000
+    fields = command.fields | {"opd2_const": 0, "opd2_addr": at, "res0_w": columns, "opd1_c": columns}
+    found = analysis("bm1684x", command._replace(fields=fields)).accesses()
+    read = (found.lo >= at) & (found.lo < at + 64) & ~found.write
+    assert [(0, columns)] == list(zip(found.row_lo[read].tolist(), found.row_hi[read].tolist()))
