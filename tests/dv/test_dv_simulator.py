@@ -21,6 +21,7 @@ from bmcompiler.backends.dv.driver.structs import MAXIMIZER_V0
 from bmcompiler.backends.dv.formats.layout import nchw_to_whc8
 from bmcompiler.backends.dv.formats.packing import pack_conv, pack_dilated, pack_fc
 from bmcompiler.runtime import dmp_dv as dv
+from bmcompiler.runtime.simulator.dv.conv import _windows_fit
 
 Array = NDArray[Any]
 
@@ -351,6 +352,16 @@ def test_a_depthwise_kernel_that_has_no_place_is_refused(pads: Pads) -> None:
         assert dv.dmp_dv_cmdlist_commit(cmdlist) == -1
         assert "run 0: the kernel or pooling window is larger than" in dv.dmp_dv_get_last_error_message()
         dv.dmp_dv_cmdlist_release(cmdlist)
+
+
+@pytest.mark.parametrize(
+    "pads", [Pads(1, 1, 1, 1), Pads(0, 2, 1, 1), Pads(0, 1, 1, 1), Pads(1, 1, 1, 0), Pads(2, 2, 0, 1)]
+)
+def test_a_pooling_window_has_a_place_on_both_axes(pads: Pads) -> None:
+    """The driver says so, too; the simulator takes commands that it has not seen."""
+    run = Run(m=8, pool_enable=2, pool_size=Pair(5, 5), pool_stride=Pair(8, 8), pool_pad=pads)
+    (link,) = chain(ConvCommand(3, 3, 8, (run,)))
+    assert _windows_fit(link) == (pads.left + 3 + pads.right >= 5 and pads.top + 3 + pads.bottom >= 5)
 
 
 def test_a_batch_beyond_its_memory_is_refused() -> None:

@@ -163,6 +163,8 @@ def test_chains_save_time_and_bytes() -> None:
 def test_nothing_runs_at_the_same_time() -> None:
     analysis = analyze(made().model)
     assert analysis.races() == []
+    found = analysis.accesses()
+    assert found.start.shape == found.lo.shape == (0,) and found.dims.shape == found.strides.shape == (0, 1)
     assert '"traceEvents"' in analysis.trace() and "conv+add" in analysis.trace()
 
 
