@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
@@ -14,7 +15,10 @@ from bmcompiler.llm.checkpoint import Checkpoint
 from bmcompiler.numeric.arrays import Array, Bytes, Floats, Indices, Ints
 from bmcompiler.numeric.packed_weights import PackedWeights, dequantized, groups_of, packed, rows_of
 
-_COMPRESSED = "compressed-tensors"
+_COMPRESSED, _FP8 = "compressed-tensors", "fp8"
+_STRATEGIES = ("tensor", "channel")
+"""Who shares a scale of fp8."""
+_EIGHT_BITS = np.dtype(ml_dtypes.float8_e4m3fn)
 _AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 """Which nibble of a word holds column 0, 1, .. of eight."""
 
@@ -61,7 +65,8 @@ class CodeScheme:
     """How a checkpoint is quantized.
 
     Attributes:
-        method: "gptq", "awq" or "compressed-tensors". bits: of a code. group_size: inputs of a group, 0 for all.
+        method: "gptq", "awq", "compressed-tensors" or "fp8". bits: of a code.
+        group_size: inputs of a group, 0 for all; of fp8 as many outputs share a scale, too.
         added: to zero points as they are stored.
     """
 
@@ -78,11 +83,13 @@ def scheme_of(given: Mapping[str, Any] | None, file: Path) -> CodeScheme | None:
     method, bits, group = given.get("quant_method"), given.get("bits"), given.get("group_size")
     if method == _COMPRESSED:
         return _compressed_scheme(given, file)
+    if method == _FP8:
+        return CodeScheme(_FP8, 8, _block_size(given, file), 0)
     if method not in ("gptq", "awq"):
         raise UnsupportedError(
             f"quantization method '{method}' is not supported",
             file=file,
-            remedy="give a checkpoint of gptq, awq or compressed-tensors, or the float model, which is quantized here",
+            remedy="give one of gptq, awq, compressed-tensors or fp8, or the float model, which is quantized here",
         )
     known = (4, 8) if method == "gptq" else (4,)
     if type(bits) is not int or bits not in known:
@@ -99,6 +106,16 @@ def scheme_of(given: Mapping[str, Any] | None, file: Path) -> CodeScheme | None:
     return CodeScheme(method, bits, max(group, 0), added)
 
 
+def _block_size(given: Mapping[str, Any], file: Path) -> int:
+    """Outputs and inputs that share a scale of fp8; 0 where scales are of outputs or of the whole tensor."""
+    sizes = given.get("weight_block_size")
+    if sizes is None:
+        return 0
+    if not isinstance(sizes, list) or len(sizes) != 2 or sizes[0] != sizes[1] or type(sizes[0]) is not int:
+        raise UnsupportedError(f"blocks of {sizes} weights are not supported", file=file, remedy="known are squares")
+    return max(sizes[0], 0)
+
+
 def _compressed_scheme(given: Mapping[str, Any], file: Path) -> CodeScheme:
     """Of packed weights with one configuration for all layers that are quantized."""
     groups = given.get("config_groups")
@@ -107,6 +124,8 @@ def _compressed_scheme(given: Mapping[str, Any], file: Path) -> CodeScheme:
     known = isinstance(only, dict) and isinstance(weights, dict) and not only.get("input_activations")
     weights = weights if isinstance(weights, dict) else {}
     bits, strategy = weights.get("num_bits"), weights.get("strategy")
+    if (given.get("format"), weights.get("type"), bits) == ("float-quantized", "float", 8) and strategy in _STRATEGIES:
+        return CodeScheme(_FP8, 8, 0, 0)
     known = known and weights.get("type") == "int" and strategy in ("group", "channel")
     size = weights.get("group_size") if strategy == "group" else 0
     known = known and bits in (4, 8) and given.get("format") == "pack-quantized"
@@ -114,7 +133,7 @@ def _compressed_scheme(given: Mapping[str, Any], file: Path) -> CodeScheme:
         raise UnsupportedError(
             f"compressed-tensors of format '{given.get('format')}' with these settings is not supported",
             file=file,
-            remedy="known are pack-quantized integers of 4 and 8 bits by group or channel, activations in float",
+            remedy="known are fp8, and packed integers of 4 and 8 bits by group or channel, activations in float",
         )
     return CodeScheme(_COMPRESSED, bits, size, 0)
 
@@ -126,7 +145,8 @@ def check_linear(
     if bias:
         checkpoint.place(f"{name}.bias", [outputs])
     if scheme is None or f"{name}.weight" in checkpoint:
-        checkpoint.place(f"{name}.weight", [outputs, depth])
+        if checkpoint.place(f"{name}.weight", [outputs, depth]).kind == "F8_E4M3":
+            _scale_of(checkpoint, name, outputs, depth, scheme)
         return
     per, groups = 32 // scheme.bits, groups_of(depth, scheme.group_size)
     if scheme.method == _COMPRESSED:
@@ -145,7 +165,7 @@ def read_linear(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeSchem
     """A layer of a checkpoint that `check_linear` has seen. Raises FileFormatError, UnsupportedError."""
     added = checkpoint.read(f"{name}.bias").astype(np.float32) if bias else None
     if scheme is None or f"{name}.weight" in checkpoint:
-        return LinearLayer(checkpoint.read(f"{name}.weight"), depth, added)
+        return LinearLayer(_floats(checkpoint, name, scheme), depth, added)
     if scheme.method == _COMPRESSED:
         return _compressed(checkpoint, name, depth, scheme, added)
     rows, order = 0 if scheme.method == "gptq" else 1, _AWQ_ORDER if scheme.method == "awq" else None
@@ -160,6 +180,28 @@ def read_linear(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeSchem
         packed(codes, scheme.bits), scale, np.ascontiguousarray(zeros), scheme.bits, scheme.group_size
     )
     return LinearLayer(weights, depth, added, permuted)
+
+
+def _floats(checkpoint: Checkpoint, name: str, scheme: CodeScheme | None) -> Array:
+    """Weights (N, K); of 8 bits times their scales, in f32."""
+    weight = checkpoint.read(f"{name}.weight")
+    if weight.dtype != _EIGHT_BITS:
+        return weight
+    n, depth = weight.shape
+    scale = checkpoint.read(_scale_of(checkpoint, name, n, depth, scheme)).astype(np.float32)
+    if scheme is not None and scheme.group_size:
+        wide = np.repeat(scale, scheme.group_size, axis=0)[:n]
+        return weight.astype(np.float32) * np.repeat(wide, scheme.group_size, axis=1)[:, :depth]
+    return weight.astype(np.float32) * scale.reshape(-1, 1)
+
+
+def _scale_of(checkpoint: Checkpoint, name: str, outputs: int, depth: int, scheme: CodeScheme | None) -> str:
+    """Name of the scales of weights of 8 bits. Raises FileFormatError."""
+    found = f"{name}.weight_scale_inv" if f"{name}.weight_scale_inv" in checkpoint else f"{name}.weight_scale"
+    size = scheme.group_size if scheme is not None else 0
+    blocks = [(-(-outputs // size), -(-depth // size))] if size else [(), (1,), (outputs,), (outputs, 1)]
+    checkpoint.place(found, *blocks)
+    return found
 
 
 def _compressed(checkpoint: Checkpoint, name: str, depth: int, scheme: CodeScheme, bias: Floats | None) -> LinearLayer:

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-KINDS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int32": "I32"}
+KINDS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int32": "I32", "float8_e4m3fn": "F8_E4M3"}
 
 
 def save_tensors(file: Path, tensors: Mapping[str, np.ndarray]) -> None:

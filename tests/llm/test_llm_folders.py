@@ -46,7 +46,7 @@ def small(folder: Path, change: Callable[[dict[str, np.ndarray]], Any] = lambda 
         ({"hidden_act": "relu6"}, ["'relu6'", "known are silu"]),
         ({"rope_scaling": {"rope_type": "spiral"}}, ["'spiral'", "known are default"]),
         ({"torch_dtype": "float8"}, ["'float8'", "bfloat16"]),
-        ({"quantization_config": {"quant_method": "hqq"}}, ["'hqq'", "gptq, awq or compressed-tensors"]),
+        ({"quantization_config": {"quant_method": "hqq"}}, ["'hqq'", "gptq, awq, compressed-tensors or fp8"]),
         ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, ["gptq of 3 bits", "4 and 8"]),
         ({"quantization_config": {"quant_method": "awq", "bits": 8}}, ["awq of 8 bits"]),
         ({"layer_types": ["linear_attention"] * 2}, ["'linear_attention'"]),

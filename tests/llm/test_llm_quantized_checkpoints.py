@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from llm.model_folders import small_config, small_tensors, write_folder
@@ -175,3 +176,43 @@ def test_a_net_keeps_codes_as_codes(tmp_path: Path) -> None:
     assert len(products) == 7 and {op.operands[1].dtype for op in products} == {"u8"}
     head = build_net(model, "lm_head", length=4, precision=Precision("f16", head_bits=8))
     assert "weight_only_matmul" in {op.short_name for op in head.main.ops}
+
+
+@pytest.mark.parametrize("scales", ["tensor", "channel", "blocks"])
+def test_weights_of_fp8_are_floats_times_their_scales(scales: str, tmp_path: Path) -> None:
+    """As fp8 and compressed-tensors write them; activations stay in 16 bits. What is left out stays as it is."""
+    config = small_config(num_hidden_layers=1, torch_dtype="float16")
+    plain = small_tensors(config, np.float16)
+    stored, rng = dict(plain), np.random.default_rng(4)
+    for name, weight in plain.items():
+        if "_proj" not in name:
+            continue
+        n, k = weight.shape
+        shape = {"tensor": (), "channel": (n, 1), "blocks": (-(-n // 40), -(-k // 40))}[scales]
+        scale = np.asarray(rng.random(shape) + 0.5, np.float32)
+        wide = np.repeat(np.repeat(scale, 40, 0)[:n], 40, 1)[:, :k] if scales == "blocks" else scale
+        stored[name] = (weight / wide).astype(ml_dtypes.float8_e4m3fn)
+        stored[f"{name}_scale_inv" if scales == "blocks" else f"{name}_scale"] = scale
+        plain[name] = stored[name].astype(np.float32) * wide
+    weights = {"type": "float", "num_bits": 8, "strategy": scales}
+    given: dict[str, Any] = {"quant_method": "fp8", "weight_block_size": [40, 40]}
+    if scales != "blocks":
+        groups = {"group_0": {"weights": weights, "input_activations": {"dynamic": True}}}
+        given = {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": groups}
+    model = open_model(write_folder(tmp_path, {**config, "quantization_config": given}, stored))
+    layer = model.layer(0)
+    for part in ("q", "k", "v", "o", "gate", "up", "down"):
+        kind = "mlp" if part in ("gate", "up", "down") else "self_attn"
+        np.testing.assert_array_equal(getattr(layer, part).dense(), plain[f"model.layers.0.{kind}.{part}_proj.weight"])
+    np.testing.assert_array_equal(model.head().dense(), plain["lm_head.weight"].astype(np.float32))
+
+
+def test_fp8_without_its_scales_is_refused(tmp_path: Path) -> None:
+    config = small_config(num_hidden_layers=1, quantization_config={"quant_method": "fp8"})
+    tensors = small_tensors(config, np.float16)
+    tensors["model.layers.0.mlp.up_proj.weight"] = tensors["model.layers.0.mlp.up_proj.weight"].astype(
+        ml_dtypes.float8_e4m3fn
+    )
+    folder = write_folder(tmp_path, config, tensors)
+    with pytest.raises(FileFormatError, match=r"up_proj.weight_scale' is missing"):
+        open_model(folder)
