@@ -12,6 +12,7 @@ integers that float32 (2**24) or float64 (2**53) represent without gaps. BLAS ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -192,9 +193,12 @@ def conv2d(
         out[...] = _block_product(matrix, columns, blocks, result).reshape(out.shape)
         return out.reshape(n, out_channels, oh, ow)
     taps = _taps((kh, kw), strides, dilations, (oh, ow))
-    for image, y0, y1 in _column_blocks(n, oh, ow, depth * groups):
+    parts = list(_column_blocks(n, oh, ow, depth * groups))
+    area = np.empty(max(len(grouped[image]) * (y1 - y0) for image, y0, y1 in parts) * groups * depth * ow, padded.dtype)
+    for image, y0, y1 in parts:
         batch = grouped[image]
-        buffer = np.empty((batch.shape[0], groups, kh * kw, group_channels, y1 - y0, ow), padded.dtype)
+        shape = (batch.shape[0], groups, kh * kw, group_channels, y1 - y0, ow)
+        buffer = area[: prod(shape)].reshape(shape)
         for k, (ys, xs) in enumerate(taps):
             first = ys.start + y0 * strides[0]
             buffer[:, :, k] = batch[..., first : first + (y1 - y0 - 1) * strides[0] + 1 : strides[0], xs]

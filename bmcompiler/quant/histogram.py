@@ -194,5 +194,10 @@ def _mse(histogram: Histogram) -> float:
     cuts = _cuts(counts.size)[::-4]
     centres = np.arange(counts.size) + 0.5
     steps = cuts[:, None] / LEVELS
-    error = np.minimum(np.floor(centres / steps + 0.5), LEVELS - 1) * steps - centres
-    return int(cuts[int(np.argmin((error * error) @ counts))]) * histogram.width
+    error = centres / steps  # in place from here on: a tensor has 2 MB of it, which is new to the process each time
+    error += 0.5
+    np.minimum(np.floor(error, out=error), LEVELS - 1, out=error)
+    error *= steps
+    error -= centres
+    error *= error
+    return int(cuts[int(np.argmin(error @ counts))]) * histogram.width

@@ -40,18 +40,20 @@ def _data(op: Operation) -> Iterator[Value]:
 
 def _connected(function: Function, accepted: set[Operation]) -> list[list[Operation]]:
     """Int8 ops connected through their data, in order of the function."""
-    island_of: dict[Operation, list[Operation]] = {}
-    for op in function.ops:
-        if op not in accepted:
-            continue
-        merged = [op]
-        for producer in [value.op for value in _data(op) if value.op in accepted]:
-            other = island_of[producer]
-            if other is not merged:
-                merged = other + merged if len(other) >= len(merged) else merged + other
-                for member in merged:
-                    island_of[member] = merged
-        for member in merged:
-            island_of[member] = merged
-    unique = {id(island): island for island in island_of.values()}
-    return list(unique.values())
+    root: dict[Operation, Operation] = {}
+
+    def leader(op: Operation) -> Operation:
+        while root[op] is not op:
+            root[op] = op = root[root[op]]
+        return op
+
+    found = [op for op in function.ops if op in accepted]
+    for op in found:
+        root[op] = op
+        for value in _data(op):
+            if value.op in root:
+                root[leader(value.op)] = op
+    islands: dict[Operation, list[Operation]] = {}
+    for op in found:
+        islands.setdefault(leader(op), []).append(op)
+    return list(islands.values())

@@ -208,6 +208,33 @@ def test_the_next_better_costs_more_and_is_much_better() -> None:
     assert other.measured.worst < 0.7 * found.measured.worst
 
 
+def test_the_next_better_is_sought_on_the_fewer_samples() -> None:
+    """What is only told is not measured on all that are held back."""
+    looked: list[int] = []
+
+    @dataclass(frozen=True)
+    class Watched:
+        held_back: Sequence[int]
+        cycles: Callable[[Mapping[Unit, Option]], int]
+        reference: Any
+
+        def measure(self, chosen: Mapping[Unit, Option]) -> Measured:
+            looked.append(len(self.held_back))
+            return Measured(np.array([energy(chosen)]))
+
+    known = problem()
+    start: dict[Unit, Option] = {unit: each[0] for unit, each in known.options.items()}
+    trials = Watched(range(2), known.cycles, SimpleNamespace(roots=["out"]))
+    run = Search(
+        known, Found(start, trials.measure(start)), trials, Ways(Scales.conversions, ()), Aim(cycles=1.05), None
+    )  # type: ignore[arg-type]
+    everywhere, found = run.on(range(4), run.aimed())
+    looked.clear()
+    other = everywhere.next_better(found)
+    assert other is not None and other.measured.worst < 0.7 * found.measured.worst
+    assert {*looked} == {2}
+
+
 def test_steps_add_up() -> None:
     one = Measured(np.array([1.0]), {"out": 1.0}, {"out": 4.0}, {"out": Count(1, 2)})
     two = Measured(np.array([3.0]), {"out": 0.0}, {"out": 0.0}, {"out": Count(3, 3)})

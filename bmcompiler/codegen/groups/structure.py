@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from bmcompiler.ir import Function, Value
-from bmcompiler.ir.keys import GROUP, SLICES, WEIGHT
+from bmcompiler.ir.keys import FLOAT_NOTE, GROUP, LAYER_NAME, MODE_NOTE, SLICES, TENSOR_NAME, WEIGHT
+
+_NOTES = (GROUP, SLICES, TENSOR_NAME, LAYER_NAME, FLOAT_NOTE, MODE_NOTE)
+"""Of ops, that say what they are called, why they are as they are, or what is only found then."""
 
 
 def structure_of(function: Function) -> Hashable:
@@ -17,7 +20,7 @@ def structure_of(function: Function) -> Hashable:
     keys: dict[str, int] = {}
     rows: list[Hashable] = []
     for op in function.ops:
-        attributes = {name: value for name, value in op.attributes.items() if name not in (GROUP, SLICES)}
+        attributes = {name: value for name, value in op.attributes.items() if name not in _NOTES}
         if op.name == WEIGHT:
             attributes["key"] = keys.setdefault(attributes["key"], len(keys))
         operands = tuple(places[value] for value in op.operands)

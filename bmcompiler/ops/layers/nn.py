@@ -359,15 +359,21 @@ def _by_columns(
     """Matrix products over gathered windows, some output rows of one image at a time.
 
     So the gathered block stays small. Depth in the order (tap, channel) makes each gathered piece one contiguous copy.
+    Blocks are used again: memory that is new to the process takes longer than what is gathered into it.
     """
     n, groups, i = x.shape[:3]
     oh, ow = out_size
     o = weight.shape[0] // groups
     matrix = weight.transpose(0, 2, 3, 1).reshape(groups, o, len(taps) * i)
     out = np.empty((n, groups, o, oh, ow), x.dtype)
+    free: list[np.ndarray] = []
 
     def some(image: np.ndarray, result: np.ndarray, first: int, rows: int) -> None:
-        block = np.empty((groups, len(taps), i, rows, ow), x.dtype)
+        try:
+            area = free.pop()
+        except IndexError:  # one for each thread that is at work
+            area = np.empty(groups * len(taps) * i * step * ow, x.dtype)
+        block = area[: groups * len(taps) * i * rows * ow].reshape(groups, len(taps), i, rows, ow)
         for k, (top, columns) in enumerate(taps):
             low = top + first * stride
             block[:, k] = image[:, :, low : low + (rows - 1) * stride + 1 : stride, columns]
@@ -376,6 +382,7 @@ def _by_columns(
             np.matmul(matrix, gathered, out=result.reshape(groups, o, rows * ow))
         else:
             result[:, :, first : first + rows] = np.matmul(matrix, gathered).reshape(groups, o, rows, ow)
+        free.append(area)
 
     most = max(1, _COLUMN_VALUES // max(1, groups * i * len(taps) * ow))
     step = min(most, max(high - low for low, high in _pieces(oh, out[0].size)))

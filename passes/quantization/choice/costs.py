@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from math import frexp
 from typing import Any
 
 from bmcompiler.ir import Function, Operation
+from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.cost import cycles
 from bmcompiler.passes.quantization.choice.programs import Programs, border_of, unit_cycles
@@ -40,6 +42,7 @@ class OptionCosts:
         self.whole: int | None = None
         self.seen: Set[tuple[Unit, str]] = frozenset()
         self.spared = False
+        self._known: dict[Hashable, int] = {}
 
     def of_units(
         self, parts: Sequence[Unit], integer: Sequence[Unit], nets: Nets, *, spare: bool
@@ -96,9 +99,14 @@ class OptionCosts:
 
     def narrow(self, unit: Unit, low: Building[Any]) -> dict[str, int]:
         """Estimates of a unit in an integer net."""
-        return _by_label(
-            (old.label, cycles(op, self.target)) for old in unit.ops for op in low.made[old] if op.operands
-        )
+        return _by_label((old.label, self._cycles(op)) for old in unit.ops for op in low.made[old] if op.operands)
+
+    def _cycles(self, op: Operation) -> int:
+        """Estimate of an integer op; of those that are alike but for their numbers the target is asked once."""
+        kind = _kind(op)
+        if kind not in self._known:
+            self._known[kind] = cycles(op, self.target)
+        return self._known[kind]
 
     def _modes_of(self, unit: Unit, nets: Nets) -> list[str]:
         """Modes that a unit has of its own; any one of them where they all are the same."""
@@ -106,6 +114,17 @@ class OptionCosts:
             return [self.fixed[unit.head]] if self.fixed[unit.head] in nets else list(nets)[:1]
         has = [mode for mode, low in nets.items() if low.in_mode(unit.head, mode)]
         return has or list(nets)[:1]
+
+
+def _kind(op: Operation) -> Hashable:
+    """What estimates of an op look at: of factors only whether they are more than a shift, and whether above 1."""
+    attributes = tuple(
+        (name, (frexp(value)[0] != 0.5, value > 1) if isinstance(value, float) else value)
+        for name, value in op.attributes.items()
+        if "." not in name or name == PLACE_CPU
+    )
+    operands = tuple((v.shape, v.dtype, op.operands.index(v), v.op and v.op.name) for v in op.operands)
+    return op.name, attributes, operands, tuple((v.shape, v.dtype) for v in op.results)
 
 
 def _by_label(costs: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -51,7 +51,8 @@ class Found:
 class Search:
     """From the cheapest assignment, and what it does, to what `aim` asks for.
 
-    whole: cycles of the program in float, where it was timed.
+    whole: cycles of the program in float, where it was timed. quick: the same search on fewer steps, where this one is
+    on all of them.
     """
 
     problem: Problem
@@ -61,6 +62,7 @@ class Search:
     aim: Aim
     whole: int | None
     tried: list[Found] = field(default_factory=list)
+    quick: Search | None = None
 
     def aimed(self) -> Found:
         """What `aim` asks for, but for decisions."""
@@ -71,15 +73,24 @@ class Search:
         if steps == self.trials.held_back:
             return self, found
         trials = replace(self.trials, held_back=steps)
-        start, last = (replace(each, measured=trials.measure(each.chosen)) for each in (self.start, found))
-        return replace(self, start=start, trials=trials, tried=[]), last
+        other = replace(self, trials=trials, tried=[], quick=self)
+        return replace(other, start=other._measured(self.start)), other._measured(found)
+
+    def _measured(self, found: Found) -> Found:
+        """The same assignment on the steps of this search."""
+        return replace(found, measured=self.trials.measure(found.chosen))
 
     def decided(self, found: Found) -> Found:
         """An assignment, or by default one that keeps decisions that it loses."""
         return found if self.aim.given or found.measured.keeps else self._deciding(found)
 
     def next_better(self, found: Found) -> Found | None:
-        """What takes more cycles than an assignment and makes much less wrong: of those tried, or one more try."""
+        """What takes more cycles than an assignment and makes much less wrong: of those tried, or one more try.
+
+        Both on the fewer steps, where there are such.
+        """
+        if self.quick is not None:
+            return self.quick.next_better(self.quick._measured(found))
 
         def better(other: Found) -> bool:
             lost, less = (1 - each.measured.decisions.share for each in (found, other))

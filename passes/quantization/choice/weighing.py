@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -15,7 +15,7 @@ from bmcompiler.options import Progress
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.programs import border_of
 from bmcompiler.passes.quantization.choice.reference import Errors, Reference
-from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem
+from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem
 from bmcompiler.passes.quantization.choice.tasks import energy
 from bmcompiler.passes.quantization.choice.trials import Chosen
 from bmcompiler.passes.quantization.choice.units import Unit
@@ -63,7 +63,14 @@ class Weighing:
                     options[unit].append(Option(mode, cost, np.full(clusters, own)))
         made = {value: unit for unit in parts for value in unit.results}
         reads = {u: list(dict.fromkeys(made[v] for v in u.operands if v in made)) for u in parts}
-        return Problem(options, reads, {unit: border_of(unit.results, self.target) for unit in parts})
+        known: dict[Hashable, Border] = {}  # of equal results: a target is asked for cycles of ops made for it
+        border: dict[Unit, Border] = {}
+        for unit in parts:
+            alike = tuple(value.type for value in unit.results)
+            if alike not in known:
+                known[alike] = border_of(unit.results, self.target)
+            border[unit] = known[alike]
+        return Problem(options, reads, border)
 
     def weighed(self, problem: Problem, start: Chosen) -> tuple[Problem, Chosen]:
         """The same with what each mode of a unit adds to each cluster."""
