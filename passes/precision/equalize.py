@@ -21,7 +21,9 @@ from bmcompiler.quant.data import some_steps
 _ROUNDS = 12
 _MOST = 2.0**7
 """The largest factor, and one over the smallest."""
-_SAMPLES = 32
+_SAMPLES, _LEAST_SAMPLES = 32, 8
+_PRODUCTS = 16 << 30
+"""Products that the samples that are looked at have together, about: of large nets there are fewer, but some."""
 _TINY = 1e-12
 
 
@@ -90,7 +92,8 @@ class _Equalizer:
     # -- what channels need ----------------------------------------------------------------------------------------
     def _ranges(self, ctx: PassContext) -> Doubles:
         """Largest magnitude of each factor's channels, over their values, each value relative to its largest."""
-        steps = some_steps(self.function, ctx.data or {}, _SAMPLES)
+        affordable = max(_LEAST_SAMPLES, _PRODUCTS // max(1, sum(op.products() for op in self.function.ops)))
+        steps = some_steps(self.function, ctx.data or {}, min(_SAMPLES, affordable))
         peaks: dict[Value, Doubles] = {}
 
         def observe(value: Value, array: Array) -> None:

@@ -21,6 +21,8 @@ _GAIN = 0.9
 """Part of the errors of outputs to which a change has to bring them to be worth it."""
 _LEAST = 1e-6
 """Energies below this are the same: nothing is gained by less."""
+_ALIKE = 1.02
+"""How many times the error of the best the next one's is at most where it does not matter which is taken."""
 _LOOK = 1
 """Samples on which all methods are measured of a large net."""
 _PRODUCTS = 16 << 30
@@ -39,7 +41,7 @@ def best_method(
     The last one, that of `Calibrate`, is it where it leaves no cluster a larger error than `enough`. Otherwise a
     method is judged by the errors of all clusters, each of which counts in proportion: half the error of one is
     worth twice that of another. Of large nets all are measured on `_LOOK` samples and the better half of them on
-    twice as many others, too: samples differ less there than in nets of few values.
+    twice as many others, too, unless they are alike: samples differ less there than in nets of few values.
     """
     steps = range(len(reference.steps))
     products = sum(op.products() for op in function.ops) * len(steps) * len(candidates)
@@ -55,6 +57,8 @@ def best_method(
             break
     found = {method: judged(energies) for method, energies in sums.items()}
     left = sorted(found, key=found.__getitem__)[: max(1, len(found) // 2)] if rest else list(found)
+    if rest and len(left) > 1 and found[left[1]] <= _ALIKE * found[left[0]]:
+        left = left[:1]
     for method in left if len(left) > 1 else ():
         more = reference.output_errors(nets[method], rest)
         found[method] = judged((sums[method] * len(look) + more * len(rest)) / (len(look) + len(rest)))
