@@ -36,12 +36,17 @@ class Program:
         return int(find_analyzer(self.target)(self.model, 0).timing().cycles)
 
 
-def compiled(net: Network, target: str, precision: str = "int8", samples: int = 32, **options: Any) -> Program:
+def compile_for(net: Network, target: str, precision: str = "int8", samples: int = 32, **options: Any) -> Any:
     """With the target's own options, but for those given; int8 is calibrated on so many samples of the task."""
     if precision == "int8" and target != "dv700":
         options["data"] = net.calibration(samples)
+    return bmcompiler.compile(*net.files, target=target, quantize=precision, shapes=[net.shape], **options)
+
+
+def compiled(net: Network, target: str, precision: str = "int8", samples: int = 32, **options: Any) -> Program:
+    """The program of `compile_for`."""
     start = time.process_time()
-    result = bmcompiler.compile(*net.files, target=target, quantize=precision, shapes=[net.shape], **options)
+    result = compile_for(net, target, precision, samples, **options)
     return Program(result.model, target, time.process_time() - start)
 
 
