@@ -196,7 +196,7 @@ def run(
             given = text.tokens(text.as_chat([*said, prompt]), special=False)
         else:
             given = text.tokens(prompt)
-        read += len(given) - generator.held(given)
+        read += len(given) - generator.cached(given)
         new: list[int] = []
         ends = end_tokens(text.folder) if text else ()
         stream = _kept(generator.drawn(given, count, ends, sampler, one_by_one=one_by_one, go_on=True), new)

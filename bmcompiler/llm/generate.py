@@ -70,7 +70,7 @@ class Generator:
         """How many tokens the caches hold."""
         return len(self.tokens)
 
-    def held(self, prompt: Sequence[int] | Ints) -> int:
+    def cached(self, prompt: Sequence[int] | Ints) -> int:
         """How many of the first tokens of a prompt the caches hold; the last one is to be read in any case."""
         pairs = zip(prompt[: len(prompt) - 1], self.tokens)
         return next(
@@ -78,7 +78,7 @@ class Generator:
         )
 
     def prefill(self, prompt: Sequence[int] | Ints) -> Array:
-        """Fill the caches with a prompt, at once; what they held is forgotten.
+        """Fill the caches with a prompt, at once; what they had is forgotten.
 
         Returns:
             The hidden state behind its last token, 1 x hidden. Raises as `states`.
@@ -247,7 +247,7 @@ class Generator:
         """
         seen = [int(token) for token in prompt]
         tokens = self._tokens(prompt)
-        first = self.held(tokens) if go_on else 0
+        first = self.cached(tokens) if go_on else 0
         hidden = self._read_one_by_one(tokens, first) if one_by_one else self._read(tokens[first:], first)[:, -1]
         for left in range(count - 1, -1, -1):
             token = self._chosen(hidden, seen, sampler)

@@ -245,7 +245,7 @@ def test_prompts_go_on_from_the_caches(tmp_path: Path) -> None:
     assert generator.tokens == wanted[:-1]
     first = list(generator.generate(PROMPT, 3))
     turn = [*PROMPT, *first, 11, 12, 13]
-    assert generator.held(turn) == len(PROMPT) + 2
+    assert generator.cached(turn) == len(PROMPT) + 2
     nets: list[str] = []
     run = generator._run
     generator._run = lambda name, *values, **more: nets.append(name) or run(name, *values, **more)  # type: ignore
