@@ -224,6 +224,15 @@ def test_parameters_of_host_functions_lie_in_their_record() -> None:
             s.run({"x": samples(1)})
 
 
+@pytest.mark.parametrize("byte", range(4))
+def test_operations_of_records_are_words(byte: int) -> None:
+    record = bytearray(pack_cpu("tsize", b""))
+    record[HEADER_SIZE + byte] ^= 0x80
+    s = Session(Bm1880Model("net", [relu_net(1, extra=bytes(record))], []))
+    with pytest.raises(SimulatorError, match=f"CPU operation {3 ^ 0x80 << 8 * byte} does not exist"):
+        s.run({"x": samples(1)})
+
+
 @pytest.mark.parametrize(
     ("error", "message"), [(BMError("no data"), ": no data"), (IndexError("5"), " failed: IndexError: 5")]
 )
