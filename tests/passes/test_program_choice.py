@@ -15,6 +15,7 @@ import bmcompiler
 from bmcompiler.analysis.profile import Timing, analysis_of
 from bmcompiler.analysis.trial import Trial
 from bmcompiler.errors import UsageError
+from bmcompiler.evaluation.measures import Count
 from bmcompiler.ir import Module
 from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.choice.aim import Aim
@@ -24,6 +25,7 @@ from bmcompiler.passes.quantization.choice.programs import unit_cycles
 from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.search import Found, Search
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem, eased, solve
+from bmcompiler.passes.quantization.choice.summary import Choice
 from bmcompiler.passes.quantization.choice.units import Unit, units
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scale.scheme import Scales
@@ -256,3 +258,16 @@ def test_accuracy_may_cost_a_share_of_float_or_all_of_it_where_integers_take_mor
     monkeypatch.setattr(Search, "_within", lambda self, limit: (limits.append(limit), start)[1])
     Search(known, start, trials, ways, Aim(), 1000).aimed()  # type: ignore[arg-type]
     assert limits == [wanted]
+
+
+def told(kept: float, cycles: int, error: float = 0.2) -> Choice:
+    """A choice that keeps so many of 100 decisions."""
+    return Choice(measured=Measured(np.array([error**2]), kept={"y": Count(kept, 100)}), cycles=cycles)
+
+
+def test_of_two_choices_decisions_count_and_then_cycles() -> None:
+    slow, quick, lossy, nonsense = told(99, 10), told(99.5, 5), told(90, 1), told(100, 1, error=0.9)
+    assert slow.or_better(quick) is quick and quick.or_better(slow) is quick
+    assert slow.or_better(lossy) is slow and lossy.or_better(slow) is slow
+    assert slow.or_better(nonsense) is slow
+    assert lossy.misses and not slow.misses and replace(slow, dear=True).misses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,8 @@ def decide(
     2. With "auto", ops that integers do not suit are float (`hostile`).
     3. `mode` for all others; "auto" measures on the calibration data (`choice`), and without data takes "low", which
        costs least and mostly loses little. Products of what the net computes have no modes, but float may be quicker.
+    4. Where that loses decisions or takes more of the float program than accuracy may cost, and nothing was asked for,
+       it is measured what comes of finer forms of layers (`Ways`) and float.
 
     Raises FileFormatError for a table with lines that do not fit the net.
     """
@@ -99,8 +101,14 @@ def decide(
     trial = ctx.trial if wanted.ways.timed or wanted.ways.on_host else None
     programs = None if trial is None else Programs(trial, lambda: lower({}, kept)[0].module, wanted.pass_name)
     progress, explains = ctx.progress, bool(table)
-    chooser = Chooser(function, reference, lower, ctx.target, wanted.ways, progress, programs, explains=explains)
-    found = chooser.choose(wanted.aim, choice.modes, kept)
+
+    def chosen(ways: Ways) -> Choice:
+        chooser = Chooser(function, reference, lower, ctx.target, ways, progress, programs, explains=explains)
+        return chooser.choose(wanted.aim, choice.modes, kept)
+
+    found = chosen(wanted.ways)
+    if wanted.ways.finer and not wanted.aim.given and found.misses:
+        found = found.or_better(chosen(replace(wanted.ways, modes=wanted.ways.finer)))
     found.in_float = {**choice.in_float, **found.in_float}
     return found
 

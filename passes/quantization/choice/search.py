@@ -14,7 +14,7 @@ from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, 
 from bmcompiler.passes.quantization.choice.trials import Chosen, Trials
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH, Ways
 
-_WORTHWHILE = 0.7
+WORTHWHILE = 0.7
 """Part of the error of the cheapest assignment that has to go for a dearer one that misses what is aimed at."""
 _TRIALS = 4
 """Measured assignments after the first, at most."""
@@ -94,8 +94,8 @@ class Search:
 
         def better(other: Found) -> bool:
             lost, less = (1 - each.measured.decisions.share for each in (found, other))
-            nearer = other.measured.worst <= _WORTHWHILE * found.measured.worst
-            gains = less <= _WORTHWHILE * lost if lost > 0 else nearer
+            nearer = other.measured.worst <= WORTHWHILE * found.measured.worst
+            gains = less <= WORTHWHILE * lost if lost > 0 else nearer
             return gains and self.problem.cycles(other.chosen) > self.problem.cycles(found.chosen)
 
         if not any(map(better, self.tried)):
@@ -136,7 +136,7 @@ class Search:
             return finer
         lost, less = (1 - each.measured.decisions.share for each in (found, finer))
         cheap = self.problem.cycles(finer.chosen) <= most * self.problem.cycles(found.chosen)
-        return finer if less <= _WORTHWHILE * lost and (cheap or lost > COARSE) else found
+        return finer if less <= WORTHWHILE * lost and (cheap or lost > COARSE) else found
 
     @property
     def _cheap(self) -> Problem:
@@ -256,7 +256,7 @@ class Search:
         found = self._aimed(cheap, first, Goal(roots, ERROR), min(times(WORTH), limit))
         worst, before = found.measured.worst, first.measured.worst
         most = COARSE if self.ways.on_host else float("inf")
-        if worst > most or (worst > ERROR * MARGIN and worst > _WORTHWHILE * before):
+        if worst > most or (worst > ERROR * MARGIN and worst > WORTHWHILE * before):
             found = first
         if found.measured.worst > COARSE:
             finer = self._aimed(cheap, found, Goal(roots, COARSE), min(times(DEAR), limit))
@@ -271,7 +271,7 @@ class Search:
                 found = self._aimed(problem, found, Goal(roots, MENDED), most)
         # the host has to take as much of the error away as any dearer form, where that is coarse without it
         worst, without = found.measured.worst, finer.measured.worst
-        enough = without <= COARSE * MARGIN or worst > _WORTHWHILE * without
+        enough = without <= COARSE * MARGIN or worst > WORTHWHILE * without
         return finer if not self._ruined(finer) and enough else found
 
     def _ruined(self, found: Found) -> bool:

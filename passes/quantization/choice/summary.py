@@ -9,7 +9,9 @@ from math import ceil, sqrt
 import numpy as np
 
 from bmcompiler.ir import Operation
-from bmcompiler.passes.quantization.choice.search import Found, Search
+from bmcompiler.passes.quantization.choice.aim import MENDED
+from bmcompiler.passes.quantization.choice.measured import Measured
+from bmcompiler.passes.quantization.choice.search import WORTHWHILE, Found, Search
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option
 from bmcompiler.passes.quantization.choice.units import is_layer
 from bmcompiler.passes.quantization.choice.weighing import Weighing
@@ -24,7 +26,8 @@ class Choice:
     """What was decided and measured.
 
     modes: by layer. in_float: reason by op. errors: what the layer's own integers add to its result, relative. why:
-    reason by layer. notes: sentences for the summary.
+    reason by layer. notes: sentences for the summary. measured: what the assignment does. cycles: of its program,
+    and dear: whether accuracy took these beyond what it may cost (`Ways.share`), both where others may be compared.
     """
 
     modes: dict[Operation, str] = field(default_factory=dict)
@@ -32,12 +35,38 @@ class Choice:
     errors: dict[Operation, float] = field(default_factory=dict)
     why: dict[Operation, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    measured: Measured | None = None
+    cycles: int | None = None
+    dear: bool = False
+
+    @property
+    def misses(self) -> bool:
+        """Whether more decisions are lost than should be, or integers spare less than they should."""
+        return self.dear or (self.measured is not None and not self.measured.keeps)
+
+    def or_better(self, other: Choice) -> Choice:
+        """The choice that loses fewer decisions; of those that lose as few, about, the quicker one.
+
+        One that is further from float is none where nothing is decided, or where that may make nonsense of outputs.
+        """
+        mine, theirs = self.measured, other.measured
+        if mine is None or theirs is None or self.cycles is None or other.cycles is None:
+            return self
+        if theirs.worst > (max(mine.worst, MENDED) if mine.decisions.of else mine.worst):
+            return self
+        lost, less = (max([1.0, *map(each.excess, each.kept)]) for each in (mine, theirs))
+        if min(lost, less) <= WORTHWHILE * max(lost, less):
+            return other if less < lost else self
+        return min(self, other, key=lambda each: each.cycles or 0)
 
 
 def told(search: Search, found: Found, weighing: Weighing, *, explains: bool) -> Choice:
     """The choice of an assignment. explains: with the reason for each layer."""
     trials, first = search.trials, search.start
-    choice = Choice(dict(trials.fixed))
+    choice = Choice(dict(trials.fixed), measured=found.measured)
+    if search.ways.finer and search.whole is not None:
+        choice.cycles, least = trials.cycles(found.chosen), trials.cycles(first.chosen)
+        choice.dear = least is not None and least <= search.ways.share * search.whole < (choice.cycles or 0)
     names = [str(cluster) for cluster in trials.reference.clusters.clusters]
     for unit, option in found.chosen.items():
         cheap = first.chosen[unit]

@@ -22,7 +22,8 @@ class Ways:
     """What a scheme can do with a layer.
 
     conversions: of the scheme. modes: the forms of an integer layer, the first one where nothing can be measured.
-    more: forms besides that are taken where a table asks for them.
+    more: forms besides that are taken where a table asks for them. finer: the forms of integer
+    layers in place of `modes`, where the choice among these loses decisions or leaves too much in float.
     float_cycles: of an op that stays in float. steep: whether exp and the like are better in float. on_host: whether
     float runs on the host, whose time programs do not tell: it is for what integers ruin, unless more is asked for.
     timed: whether programs tell what all options of layers cost, and float is one where it is cheaper. share: part of
@@ -37,3 +38,4 @@ class Ways:
     timed: bool = False
     share: float = 1.0
     more: Sequence[str] = ()
+    finer: Sequence[str] = ()
