@@ -98,7 +98,6 @@ HARMLESS: dict[str, str] = {
     "numeric.quant_modes:9e3263da097c": "either type holds the products at the bound",
     "numeric.rounding:e33ce22e0222": "a shift by all bits leaves 0 either way",
     "passes.quantization.conversions.elementwise:b1b3d0032ba4": "what is repeated is 1 or the whole",
-    "passes.quantization.islands:99095be58bd3": "the order of ops in an island decides nothing",
     "passes.quantization.scale.lowering:aefbf3550f09": "0 is the same with either sign",
     "passes.quantization.shift.lowering:88c9671f5f1d": "0 times any limit is 0",
     "passes.quantization.shift.lowering:defa8f3da9be": "0 times any limit is 0",
