@@ -22,7 +22,7 @@ _ROUNDS = 12
 _MOST = 2.0**7
 """The largest factor, and one over the smallest."""
 _SAMPLES, _LEAST_SAMPLES = 32, 8
-_PRODUCTS = 16 << 30
+_PRODUCTS = 24 << 30
 """Products that the samples that are looked at have together, about: of large nets there are fewer, but some."""
 _TINY = 1e-12
 

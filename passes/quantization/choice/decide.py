@@ -32,7 +32,7 @@ from bmcompiler.quant.data import inputs_of, spread_steps
 from bmcompiler.quant.mode_table import Row, load_modes
 from bmcompiler.target import Target
 
-_PRODUCTS = 10 << 30
+_PRODUCTS = 16 << 30
 """Products that all samples of a measurement have together, at most (but some are always taken)."""
 _SAMPLES = 16
 
