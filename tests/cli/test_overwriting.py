@@ -12,12 +12,13 @@ import pytest
 from click import Command, Group
 
 import bmcompiler
-from bmcompiler.cli import accuracy, calibrate, capi, compile, evaluate, opt, run, tool
+from bmcompiler.cli import accuracy, calibrate, capi, compile, evaluate, llm, opt, run, tool
 from bmcompiler.cli import common as cli
 from bmcompiler.errors import UsageError
 from bmcompiler.files.mlir import side_file
 
-LENET = Path(__file__).resolve().parents[2] / "models" / "lenet"
+MODELS = Path(__file__).resolve().parents[2] / "models"
+LENET = MODELS / "lenet"
 MODULES = (accuracy, calibrate, capi, compile, evaluate, opt, run, tool)
 CASES = (
     (compile.cli, "net.prototxt w.caffemodel --target bm1684 -o w.caffemodel"),
@@ -45,6 +46,9 @@ CASES = (
     (tool.cli, "combine a.bmodel b.bmodel -o ./b.bmodel"),
     (tool.cli, "static a.bmodel -o a.bmodel"),
     (tool.cli, "dis a.bmodel -o a.bmodel"),
+    (llm.cli, "compile llama -o llama/config.json"),
+    (llm.cli, "compile llama -o ./deeper/../llama/model.safetensors"),
+    (llm.cli, "compile llama --samples profile.json -o profile.json"),
 )
 
 
@@ -53,6 +57,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     shutil.copy(LENET / "deploy.prototxt", folder / "net.prototxt")
     shutil.copy(LENET / "lenet.caffemodel", folder / "w.caffemodel")
+    shutil.copytree(MODELS / "small_llama", folder / "llama", ignore=shutil.ignore_patterns("valid.txt"))
     (folder / "samples").mkdir()
     (folder / "deeper").mkdir()
     (folder / "profile.json").write_text('{"clock_hz": 5e8}')
