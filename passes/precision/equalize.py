@@ -21,9 +21,7 @@ from bmcompiler.quant.data import some_steps
 _ROUNDS = 12
 _MOST = 2.0**7
 """The largest factor, and one over the smallest."""
-_SAMPLES, _LEAST_SAMPLES = 32, 8
-_PRODUCTS = 24 << 30
-"""Products that the samples that are looked at have together, about: of large nets there are fewer, but some."""
+_SAMPLES = 32
 _TINY = 1e-12
 
 
@@ -92,8 +90,7 @@ class _Equalizer:
     # -- what channels need ----------------------------------------------------------------------------------------
     def _ranges(self, ctx: PassContext) -> Doubles:
         """Largest magnitude of each factor's channels, over their values, each value relative to its largest."""
-        affordable = max(_LEAST_SAMPLES, _PRODUCTS // max(1, sum(op.products() for op in self.function.ops)))
-        steps = some_steps(self.function, ctx.data or {}, min(_SAMPLES, affordable))
+        steps = some_steps(self.function, ctx.data or {}, _SAMPLES)
         peaks: dict[Value, Doubles] = {}
 
         def observe(value: Value, array: Array) -> None:
