@@ -174,7 +174,8 @@ def run(
     from bmcompiler.llm.text import BESIDE, Text, end_tokens
 
     if bool(prompts) == (tokens is not None):
-        raise UsageError("there is no prompt", remedy="give --prompt TEXT, or --tokens with numbers: one of them")
+        reason = "both --prompt and --tokens are given" if prompts else "there is no prompt"
+        raise UsageError(reason, remedy="give --prompt TEXT, or --tokens with numbers: one of them")
     if len(prompts) > 1 and not chat:
         raise UsageError("several prompts are turns of a chat", remedy="add --chat, or give one")
     sampler = Sampler(temperature, top_k, top_p, penalty, seed)

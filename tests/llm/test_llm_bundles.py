@@ -352,6 +352,7 @@ def test_the_command_compiles_and_runs(
     for words, said in (
         (["compile", str(tmp_path / "other"), "-o", str(file)], "config.json: is of another model than"),
         (["run", str(file)], "there is no prompt"),
+        (["run", str(file), "--prompt", "a", "--tokens", "1"], "both --prompt and --tokens are given"),
         (["run", str(file), "--prompt", "hello" * 4], "the prompt has 20 tokens, the bundle takes 1 to 16 at once"),
         (["run", str(file), "--prompt", "a", "--prompt", "b"], "several prompts are turns of a chat"),
         (["run", str(file), "--tokens", "1,2,x"], "--tokens are numbers"),
