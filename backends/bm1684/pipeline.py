@@ -28,6 +28,7 @@ PIPELINE = PipelineTable(
         "layout",
         PassRow("space-to-depth", "types are final; sums change order, so at all levels"),
         PassRow("split-means", "takes what is float now; sums change order, so at all levels"),
+        PassRow("small-quotients", "its floats hold integers: no thresholds, no other type"),
         PassRow("merge-shortcuts", "takes what is float now; rounds in other places, so at all levels"),
         PassRow("join-siblings", "joined channels may fill the lanes, which fill-lanes then leaves alone"),
         PassRow("lane-bands", "takes what is float now; sums change order, so at all levels"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from math import prod
 from typing import cast
 
 import numpy as np
@@ -13,17 +12,17 @@ from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
 from bmcompiler.ir import Function, Module, TensorType, Value, erase_dead, type_of_array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Mod, Mul, Sub
+from bmcompiler.ops.elements.elementwise import Arithmetic, Div, Extreme, Mod
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.elements.logic import Compare, Where
-from bmcompiler.ops.layers.reduce import Arg, Reduce
+from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.ops.places.index import OneHot
-from bmcompiler.ops.places.order import Cumulate, TopK
+from bmcompiler.ops.places.order import Cumulate
 from bmcompiler.passes.rewriting import hand_name, make, rebuild
+from bmcompiler.passes.simplify.spans import Span, Spans, limits, same_type
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
 _WIDE, _NARROW = "i64", "i32"
-Span = tuple[int, int]
 
 
 class _Need(IntEnum):
@@ -58,8 +57,10 @@ class NarrowIntegers(Pass):
 class _Narrowing:
     module: Module
     function: Function
-    spans: dict[Value, Span] = field(default_factory=dict)
     made: dict[Value, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.spans = Spans(self.module)
 
     def run(self) -> bool:
         changed = False
@@ -102,7 +103,7 @@ class _Narrowing:
             return True
         if dtype != _WIDE or not isinstance(op, TensorOp):
             return False
-        known = _inside(self.span(value))
+        known = _inside(self.spans.of(value))
         if isinstance(op, Weight):
             return known
         if isinstance(op, Cast):
@@ -110,7 +111,7 @@ class _Narrowing:
         if need is _Need.ALL and not known:
             return False
         inner = self.needed(op, need)
-        return inner is not None and all(self.fits(x, inner) for x in self.data(op))
+        return inner is not None and all(self.fits(x, inner) for x in same_type(op))
 
     def needed(self, op: TensorOp, need: _Need) -> _Need | None:
         """What of its operands, where it may be computed in i32."""
@@ -120,53 +121,6 @@ class _Narrowing:
             return _Need.LOW if need is _Need.ALL else need
         if isinstance(op, (Extreme, Mod, Div)) or (isinstance(op, Reduce) and op.method in ("max", "min")):
             return _Need.ALL
-        return None
-
-    @staticmethod
-    def data(op: TensorOp) -> list[Value]:
-        """The operands of an op whose type is that of its result."""
-        first = 1 if isinstance(op, Where) else 0
-        return [x for i, x in enumerate(op.operands) if i >= first and i not in op.index_operands]
-
-    # -- how large it is -----------------------------------------------------------------------------------------------
-    def span(self, value: Value) -> Span:
-        """Between which numbers all elements lie."""
-        if value not in self.spans:
-            limits = _limits(value.dtype)
-            found = self._span(value) or limits
-            self.spans[value] = found if limits[0] <= found[0] and found[1] <= limits[1] else limits
-        return self.spans[value]
-
-    def _span(self, value: Value) -> Span | None:
-        op = value.op
-        if isinstance(op, Weight):
-            array = self.module.weights[op.key]
-            return (int(array.min()), int(array.max())) if array.size else (0, 0)
-        if isinstance(op, (Arg, TopK)) and value is op.results[-1]:
-            return 0, op.x.shape[op.axis] - 1
-        if not isinstance(op, TensorOp) or not all(x.type.is_integer or x.dtype == "bool" for x in op.operands):
-            return None
-        if isinstance(op, Cast):
-            return self.span(op.x)
-        spans = [self.span(x) for x in self.data(op)]
-        (low, high), (first, last) = spans[0], spans[-1]
-        if isinstance(op, Add):
-            return low + first, high + last
-        if isinstance(op, Sub):
-            return low - last, high - first
-        if isinstance(op, Mul):
-            ends = [a * b for a in (low, high) for b in (first, last)]
-            return min(ends), max(ends)
-        if isinstance(op, Mod) and first > 0:
-            return min(0, 1 - last) if op.fmod else 0, last - 1
-        if isinstance(op, Div) and first > 0:
-            ends = [(1 if a > 0 else -1) * (abs(a) // b) for a in (low, high) for b in (first, last)]
-            return min(ends), max(ends)
-        if isinstance(op, (Reduce, Cumulate)):
-            count = op.x.shape[op.axis] if isinstance(op, Cumulate) else prod(op.x.shape[axis] for axis in op.axes)
-            return _several(op.method, (low, high), count)
-        if isinstance(op, Where) or op.selects:
-            return min(each[0] for each in spans), max(each[1] for each in spans)
         return None
 
     # -- in 32 bits ----------------------------------------------------------------------------------------------------
@@ -189,7 +143,7 @@ class _Narrowing:
                 return [op.x]
             new = make("cast", [op.x], {"dtype": _NARROW, "truncate": op.truncate}, None, op.location)
         else:
-            data = set(self.data(op))
+            data = set(same_type(op))
             new = rebuild(op, [self.narrow(x) if x in data else x for x in op.operands])
             for result in new.results:
                 result.type = TensorType(result.shape, _NARROW)
@@ -197,22 +151,8 @@ class _Narrowing:
         return list(new.results)
 
 
-def _several(method: str, span: Span, count: int) -> Span | None:
-    """Of at most so many numbers of a span."""
-    if method != "sum":
-        return span if method in ("max", "min") else None
-    return min(0, span[0] * count), max(0, span[1] * count)
-
-
-def _limits(dtype: str) -> Span:
-    if dtype == "bool":
-        return 0, 1
-    limits = np.iinfo(np.dtype(TensorType((), dtype).numpy))
-    return int(limits.min), int(limits.max)
-
-
 def _inside(span: Span) -> bool:
-    low, high = _limits(_NARROW)
+    low, high = limits(_NARROW)
     return low <= span[0] and span[1] <= high
 
 
