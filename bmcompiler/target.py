@@ -272,6 +272,10 @@ class Target(ABC):
         """
         return None
 
+    def relayout_cycles(self, op: Operation) -> int:
+        """What the first operand takes from the layout that convolutions leave to the one the op wants as a whole."""
+        return 0
+
     def moving_cycles(self, op: Operation) -> int | None:
         """What an op that only moves elements costs from global memory to there; None where the target does not say."""
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from bmcompiler.ir import Operation, TensorType, Value
-from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ir import Block, Operation, TensorType, Value
+from bmcompiler.ir.keys import PLACE_CPU, is_weight
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.rewriting import declared, make
@@ -58,10 +58,34 @@ def _cycles(target: Target, ops: Sequence[TensorOp], parts: int) -> int | None:
     total = 0
     for op in ops:
         cycles = target.local_cycles(op, parts)
+        if cycles is not None and parts == 1 and op is not ops[0]:
+            cycles += target.relayout_cycles(op)
+        if cycles is None:
+            cycles = _cycles_of_images(target, op, parts, behind=op is not ops[0])
         if cycles is None:
             return None
         total += cycles
     return total
+
+
+def _cycles_of_images(target: Target, op: TensorOp, parts: int, behind: bool) -> int | None:
+    """Of an op that is computed in parts of its batch: a map may lie otherwise than its rows can be cut."""
+    images = op.results[0].shape[:1]
+    if parts == 1 or not images or images[0] % parts:
+        return None
+
+    def part(value: Value) -> TensorType:
+        return value.type.with_shape((images[0] // parts, *value.shape[1:]))
+
+    cut = [value.shape[:1] == images and not is_weight(value) for value in op.operands]
+    inputs = iter(Block(part(value) for value, is_cut in zip(op.operands, cut) if is_cut).arguments)
+    operands = [next(inputs) if is_cut else value for value, is_cut in zip(op.operands, cut)]
+    draft = make(op.opname, operands, declared(op), [part(value) for value in op.results])
+    cycles = None if unsupported_reason(target, draft) is not None else target.local_cycles(draft)
+    if cycles is not None and behind:
+        cycles += target.relayout_cycles(draft)
+    draft.drop_operands()
+    return None if cycles is None else cycles * parts
 
 
 def functions_behind(op: TensorOp) -> Iterator[TensorOp]:

@@ -12,9 +12,9 @@ from bmcompiler.backends.lanes.kernels.base import DeviceKernel as LaneKernel
 from bmcompiler.backends.lanes.machine import LaneMachine
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.groups.choose import choose_groups, planned_cycles
-from bmcompiler.codegen.groups.regions import LocalCopier
+from bmcompiler.codegen.groups.regions import LocalCopier, whole_box
 from bmcompiler.codegen.groups.structure import structure_of
-from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.kernels import DeviceKernel, contents_of, dims4
 from bmcompiler.codegen.program import Program, compile_programs
 from bmcompiler.codegen.rows import memory_totals
 from bmcompiler.codegen.tiling import Tiler
@@ -87,6 +87,19 @@ class LaneTarget(Target, Generic[P]):
         rows = -(-height // parts)
         work = kernel.boxed(op, (*((0, size) for size in outer), (0, rows), (0, width)))
         return None if work is None else work.cycles * height // rows
+
+    def relayout_cycles(self, op: Operation) -> int:
+        """By the copy inside local memory, else out of it and back."""
+        kernel, value = self._taking(op), op.operands[0]
+        work = kernel.whole(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
+        wanted = None if work is None else work.inputs[0].contents
+        if wanted is None or value.type.rank != 4:
+            return 0
+        have = contents_of(value, dims4(value), whole_box(dims4(value)))
+        if have is None or have == wanted:
+            return 0
+        copy = self.copier().copy(have, wanted) if have.box is None and wanted.box is None else None
+        return 2 * self.loading_cycles(value.type.nbytes) if copy is None else self.copier().cycles(copy)
 
     def loading_cycles(self, nbytes: int) -> int:
         """By the bus of the chip."""

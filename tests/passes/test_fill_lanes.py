@@ -210,3 +210,15 @@ def test_what_saves_nothing_in_the_plan_of_the_net_stays(
     monkeypatch.setattr(type(chip), "planned_cycles", lambda *_: next(times))
     assert FillLanes("integers", planned=True).run(module, PassContext(target=chip)).modified == changes
     assert (str(module) != text) == changes
+
+
+@pytest.mark.parametrize("images", [16, 32])
+def test_batches_that_are_computed_in_parts_have_rows_as_their_parts_have(images: int) -> None:
+    """A function that reads the convolution in another layout is asked together with the copy that makes it."""
+    b, rng = Builder.new("net"), np.random.default_rng(5)
+    weight = b.weight(rng.standard_normal((12, 1, 3, 3)).astype(np.float32))
+    x = b.input("x", TensorType((images, 1, 32, 32), "f32"))
+    module = b.outputs([b.tanh(b.conv(x, weight, pads=(1, 1, 1, 1)))], ["y"])
+    FillLanes().run(module, PassContext(target=find_target("bm1684x")))
+    (joined,) = (op for op in module.main.ops if op.short_name == "interleave")
+    assert joined.attributes["scale"] == (4, 1)
