@@ -24,7 +24,8 @@ from bmcompiler.ir import TensorType
 from bmcompiler.ops.builder import Builder
 from bmcompiler.options import ImageOptions, Options
 from bmcompiler.passes.quantization.choice.tasks import watched
-from bmcompiler.report import report_csv, report_data, report_html, report_json
+from bmcompiler.report import report_csv, report_data, report_html, report_json, tables
+from bmcompiler.report.groups import group_section
 from bmcompiler.report.occupancy import occupancy_section
 from bmcompiler.report.roofline import roofline_section
 from bmcompiler.result import Result
@@ -169,3 +170,22 @@ def test_a_name_in_words_stays_unique() -> None:
     one = compiled()
     assert not [note for note in one.notes if "<" in note]
     assert replace(one, notes=[]).precision == "int8"
+
+
+def test_tables_have_no_column_that_says_nothing_and_break_where_joined_names_do() -> None:
+    page = report_html(compiled(precision="f32"))
+    headings = re.findall(r"<th [^>]*>(.*?)</th>", page[page.index('<table class="layers"') :])
+    assert "layer" in headings and "runs on" not in headings  # all on one chip, as the tiles say
+    cells = [tables.text("x/y+z/"), tables.text(""), tables.number(0)]
+    made = tables.table([("a", "t", ""), ("b", "t", ""), ("c", "n", "")], [cells])
+        [("a", "t", ""), ("b", "t", ""), ("c", "n", "")], [[tables.text("x/y+z/"), tables.text(""), tables.number(0)]]
+    )
+    assert re.findall(r"<th [^>]*>(.*?)</th>", made) == ["a"]
+    assert ">x/<wbr>y+<wbr>z/</td>" in made
+
+
+def test_a_chip_of_a_group_says_the_first_layer_and_how_many_more() -> None:
+    data = report_data(compiled(precision="f32"))
+    group = {**data["groups"][0], "layers": ["a+b+c"]}
+    section = group_section({"groups": [group], "layers": []})
+    assert ">a +2</i>" in section and 'title="a+b+c: 0 cycles"' in section

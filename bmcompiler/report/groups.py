@@ -25,7 +25,7 @@ def group_section(data: dict[str, Any]) -> str:
     boxes = "".join(_box(group, largest, cycles, longest) for group in groups)
     text = (
         "Layers in one box pass values on in local memory, whole or in slices. The bar under a box shows the most "
-        f"bytes of a lane in use meanwhile (full width: {largest:,}), the darker a layer the more cycles it takes."
+        f"bytes of a lane in use meanwhile (full width: {largest:,}); the stronger a layer's colour, the more cycles."
     )
     return f'<h2>Groups</h2><p class="small">{text}</p><div class="groups">{boxes}</div>'
 
@@ -44,7 +44,13 @@ def _box(group: dict[str, Any], largest: int, cycles: dict[str, int], longest: i
 def _chip(name: str, cycles: int, longest: int) -> str:
     shade = 8 + 62 * cycles / longest
     tooltip = escape(f"{name}: {cycles:,} cycles", quote=True)
-    return f'<i class="chip" style="--shade:{shade:.0f}%" title="{tooltip}">{escape(name)}</i>'
+    return f'<i class="chip" style="--shade:{shade:.0f}%" title="{tooltip}">{escape(_brief(name))}</i>'
+
+
+def _brief(name: str) -> str:
+    """The first of the source layers of an op, and how many more it has."""
+    first, *more = name.split("+")
+    return f"{first} +{len(more)}" if more else first
 
 
 def _slices(slices: Sequence[int]) -> str:

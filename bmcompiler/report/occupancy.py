@@ -12,6 +12,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 96.0, 24.0, 34.0, 64.0
 _HEIGHT = 420.0
 _WIDTH, _STEP_MIN, _STEP_MAX = 1380.0, 2.0, 14.0
 _LABEL_ROOM = 52.0  # between numbers of groups
+_THIN = 2.0  # less is drawn without a border, which would hide it
 _KINDS = (("weight", "w", "weights"), ("value", "a", "activations"), ("scratch", "x", "scratch"))
 _CLASS = {kind: style for kind, style, _ in _KINDS}
 
@@ -70,12 +71,11 @@ def _picture(run: list[Group], high: int) -> str:
             max(0.6, life["lane_bytes"] * scale),
         )
         place = f'x="{x:.2f}" y="{top:.2f}" width="{wide:.2f}" height="{tall:.2f}"'
-        parts.append(
-            f'<rect class="live {_CLASS.get(life["kind"], "x")}" {place}>{title(_tooltip(group, life))}</rect>'
-        )
+        kind = f"live {_CLASS.get(life['kind'], 'x')}" + (" thin" if tall < _THIN else "")
+        parts.append(f'<rect class="{kind}" {place}>{title(_tooltip(group, life))}</rect>')
     for number in even_steps(steps, int(width / 90)):
         parts.append(words(_LEFT + number * step, bottom + 22, f"{number:g}", "middle"))
-    parts.append(words(_LEFT, _HEIGHT - 6, "step"))
+    parts.append(words((_LEFT + width - _RIGHT) / 2, bottom + 50, "step", "middle"))
     parts.append(words(22, (_TOP + bottom) / 2, "address in a lane, KiB", "middle", -90))
     return f'<div class="scroll">{svg(width, _HEIGHT, "".join(parts), "local memory over time", "occupancy")}</div>'
 

@@ -144,7 +144,8 @@ def _other_commands(data: Data) -> str:
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 def _layer_table(data: Data) -> str:
-    columns = [column for column in columns_of(data["layers"]) if column.key not in _HIDDEN]
+    hidden = _hidden(data)
+    columns = [column for column in columns_of(data["layers"]) if column.key not in hidden]
     headings: list[Heading] = [("#", "n", "Order in the program.")]
     for column in columns:
         if column.key == "weights":
@@ -166,10 +167,17 @@ def _layer_table(data: Data) -> str:
     return marks + table(headings, rows, "layers")
 
 
-_STYLES = {"layer": "t long"}
+_STYLES = {"layer": "t long", "note": "t long"}
 _HIDDEN = {"reason", "inputs", "outputs", "parameters", "compute", "transfer", "loaded", "bound_alone"}
+
 _BYTES = (("w", "weights", "weights"), ("f", "features", "features"), ("s", "spill", "spill"))
 _BYTES_UNTIMED = (("w", "weights", "weights"), ("f", "activations in", "activations"), ("s", "stored", "stored"))
+
+
+def _hidden(data: Data) -> set[str]:
+    """What the bars have, and where the layers run, where that is one place."""
+    hidden = _HIDDEN | {"stored"} if data["timing"] is not None else set(_HIDDEN)
+    return hidden | {"where"} if len({layer["where"] for layer in data["layers"]}) == 1 else hidden
 
 
 def _bytes(layer: Data, key: str) -> int:

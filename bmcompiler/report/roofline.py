@@ -49,7 +49,7 @@ def roofline_section(data: dict[str, Any]) -> str:
     if not dots:
         return ""
     others = sum(dot is None and layer["cycles"] > 0 for layer, dot in found)
-    note = f" {others} layers that only move data have no place here." if others else ""
+    note = f" Layers that only move data have no place here: {others}." if others else ""
     text = (
         "Each dot is a layer, as large as its share of the time: the multiply-accumulates it makes per cycle over "
         "those it needs per byte of its weights, inputs and outputs. Arithmetic of other kinds counts as the multiply-"
@@ -106,7 +106,8 @@ class _Axes:
 def _picture(dots: list[_Dot], net: _Dot | None, timing: dict[str, Any]) -> str:
     peak, bandwidth = timing["peak_macs"], timing["bus_bytes_per_cycle"]
     axes = _Axes([*dots, *([net] if net else [])], peak, bandwidth)
-    parts = [*_grid(axes), *_roof(axes, peak, bandwidth)]
+    *roof, bus = _roof(axes, peak, bandwidth)
+    parts = [*_grid(axes), *roof]
     for dot in sorted(dots, key=lambda one: -one.share):
         radius = max(_SMALLEST, _LARGEST * sqrt(dot.share / max(one.share for one in dots) or 0.0))
         kind = "dot c" if dot.computes else "dot s"
@@ -116,6 +117,7 @@ def _picture(dots: list[_Dot], net: _Dot | None, timing: dict[str, Any]) -> str:
         x, y = axes.x(net.intensity), axes.y(net.speed)
         points = f"{x - _NET:.1f},{y:.1f} {x:.1f},{y - _NET:.1f} {x + _NET:.1f},{y:.1f} {x:.1f},{y + _NET:.1f}"
         parts.append(f'<polygon class="net" points="{points}">{title(_tooltip(net))}</polygon>')
+    parts.append(bus)  # over the dots, which lie where it does
     return f'<div class="scroll">{svg(_WIDTH, _HEIGHT, "".join(parts), "roofline plot", "roofline")}</div>'
 
 
@@ -153,6 +155,11 @@ def _roof(axes: _Axes, peak: float, bandwidth: float) -> list[str]:
     rise = axes.y(start * bandwidth) - y
     turn = -round(degrees(atan2(rise, (x - axes.x(start)))))
     bus = words(
-        axes.x(half), axes.y(half * bandwidth) - 8, f"bus: {bandwidth:.3g} bytes per cycle", "middle", turn, "strong"
+        axes.x(half),
+        axes.y(half * bandwidth) - 8,
+        f"bus: {bandwidth:.3g} bytes per cycle",
+        "middle",
+        turn,
+        "strong over",
     )
     return [slope, flat, name, bus]

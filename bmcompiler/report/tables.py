@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -26,8 +27,10 @@ def made(compiler: str, options: Mapping[str, str]) -> str:
 
 
 def table(headings: Iterable[Heading], rows: Iterable[Sequence[Cell]], kind: str = "") -> str:
-    """A table in a frame that scrolls; a click on a heading sorts by its column."""
-    columns = list(headings)
+    """A table in a frame that scrolls, without columns that say nothing; a click on a heading sorts by its column."""
+    columns, rows = list(headings), list(rows)
+    said = [at for at in range(len(columns)) if not rows or any(row[at][0] for row in rows)]
+    columns, rows = [columns[at] for at in said], [[row[at] for at in said] for row in rows]
     head = "".join(_heading(*column) for column in columns)
     lines = []
     for row in rows:
@@ -46,8 +49,8 @@ def _heading(text: str, style: str, meaning: str) -> str:
 
 
 def text(value: str) -> Cell:
-    """A cell of text."""
-    return escape(value), value
+    """A cell of text, which breaks where joined names and paths do."""
+    return re.sub("([+/])(?=.)", r"\1<wbr>", escape(value)), value
 
 
 def number(value: int | None) -> Cell:
