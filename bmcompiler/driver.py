@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -100,9 +101,20 @@ def compile_network(model: Network, weights: Path_ | None, options: Options) -> 
     try:
         return compile_readers([partial(read, shapes=shapes) for shapes in programs], options, file_of(model))
     except ShapeError as error:
-        if error.remedy is None and len(programs) > 1 and len(programs[0] or ()) > 1:
-            error.remedy = "sizes of several inputs that belong together need one name: [[1,n={32,64,128}],[1,n]]"
+        if error.remedy is None and options.shapes:
+            error.remedy = _other_sizes(programs)
         raise
+
+
+def _other_sizes(programs: Sequence[Shapes | None]) -> str:
+    """What to do where the sizes that were asked for do not go through the net."""
+    sizes = [len({tuple(shape) for shape in shapes}) for shapes in zip(*(program or () for program in programs))]
+    if sum(count > 1 for count in sizes) > 1 and prod(sizes) == len(programs):  # each size with each other
+        return "sizes of several inputs that belong together need one name: [[1,n={32,64,128}],[1,n]]"
+    return (
+        "what has a fixed size in the net, as a table of positions, takes no other: give that, or export the net with "
+        "axes that vary"
+    )
 
 
 def compile_ir(module: Module, options: ModuleOptions) -> Result:

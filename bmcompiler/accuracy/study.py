@@ -27,7 +27,7 @@ from bmcompiler.inputs.camera import fused
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.numeric.arrays import Array
-from bmcompiler.options import Options, Progress
+from bmcompiler.options import Network, Options, Path_, Progress
 from bmcompiler.passmanager import PassContext
 from bmcompiler.proof.sample import device_values
 from bmcompiler.quant.data import batches, check_data
@@ -35,7 +35,6 @@ from bmcompiler.quant.mode_table import Row, save_modes
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Target, find_target
 
-Path_ = str | Path
 WANTED = 0.02
 """Error of the outputs that a suggestion aims at."""
 
@@ -65,7 +64,7 @@ class Study:
 
 
 def study(
-    model: Path_,
+    model: Network,
     weights: Path_ | None,
     options: Options,
     *,

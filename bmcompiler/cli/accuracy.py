@@ -10,10 +10,12 @@ import click
 from bmcompiler.cli.common import Number, Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA
 from bmcompiler.cli.options import TargetOption, options
+from bmcompiler.cli.stdio import STDIO, piped
 from bmcompiler.text import percent
 
 if TYPE_CHECKING:
     from bmcompiler.accuracy.study import Study
+    from bmcompiler.options import Network
 
 _EPILOG = f"""
 \b
@@ -83,19 +85,20 @@ def cli(
     request.quantize = request.quantize or ("int8" if "int8" in find_target(request.target).precisions else None)
     if suggest is not None and not _has_tables(request):
         raise UsageError(f"{request.target} takes no quantization table", remedy="leave out --suggest")
+    network, name = piped(model), "the network" if str(model) == STDIO else model.stem
     try:
-        found = study(model, weights, request, samples=samples, dump=dump_layers, progress=progress)
+        found = study(network, weights, request, samples=samples, dump=dump_layers, progress=progress)
         click.echo(_text(found, top), nl=False)
         if html is not None:
             from bmcompiler.files.store import atomic_output
 
             with atomic_output(html, PAGE) as stream:
-                stream.write(accuracy_page(found, printable(model.stem), request))
+                stream.write(accuracy_page(found, printable(name), request))
             click.echo(f"wrote {html}")
         if suggest is not None:
-            _suggest(found, model, weights, request, suggest, max_error / 100, samples)
+            _suggest(found, network, weights, request, suggest, max_error / 100, samples)
     except BMError as error:
-        raise error.located(file=model) from None
+        raise error.located(file="the network" if str(model) == STDIO else model) from None
 
 
 def _has_tables(options: object) -> bool:
@@ -129,7 +132,7 @@ def _text(found: Study, top: int) -> str:
 
 
 def _suggest(
-    found: Study, model: Path, weights: Path | None, options: object, path: Path, max_error: float, samples: int
+    found: Study, model: Network, weights: Path | None, options: object, path: Path, max_error: float, samples: int
 ) -> None:
     """Write a table that brings the outputs nearer to float, and say how near; none where none does."""
     import tempfile

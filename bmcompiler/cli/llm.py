@@ -40,6 +40,7 @@ Examples:
   bmnet-llm run qwen/model.bmodel --chat --prompt "What is a lane?" --prompt "And a halo?"
   bmnet-llm run model.bmodel --tokens 1,17,300,42 --count 8
 """
+_OTHER_FOLDER = "name the model's folder with --tokenizer"
 _MODEL = click.argument("source", metavar="MODEL", type=click.Path(path_type=Path))
 
 
@@ -139,10 +140,10 @@ def _by_samples(model: LanguageModel, precision: Precision, file: Path) -> Langu
     """The model with codes that lose least for a text."""
     from bmcompiler.llm.gptq import gptq_model
     from bmcompiler.llm.perplexity import pieces
-    from bmcompiler.llm.text import Text
+    from bmcompiler.llm.text import Text, whole_text
 
-    reader = Text(model.folder)
-    tokens, begin = reader.tokens(file.read_text(encoding="utf-8"), special=False), reader.tokens("")
+    reader = Text(model.folder, "put the model's tokenizer.json there, or leave out --samples")
+    tokens, begin = reader.tokens(whole_text(file), special=False), reader.tokens("")
     length = min(_SAMPLE, model.architecture.positions, len(begin) + len(tokens))
     return gptq_model(model, precision, pieces(tokens, length, _SAMPLES, begin))
 
@@ -180,7 +181,7 @@ def run(
         raise UsageError("several prompts are turns of a chat", remedy="add --chat, or give one")
     sampler = Sampler(temperature, top_k, top_p, penalty, seed)
     loaded = Bundle.load(bundle)
-    text = Text(tokenizer or bundle.parent / BESIDE) if tokens is None else None
+    text = Text(tokenizer or bundle.parent / BESIDE, _OTHER_FOLDER + ", or give --tokens") if tokens is None else None
     if len(prompts) > 1 and not (loaded.goes_on or one_by_one):
         raise UsageError(
             "the bundle has no nets for further turns of a chat", remedy="compile with --history, or add --one-by-one"
@@ -273,11 +274,11 @@ def eval(bundle: Path, text: Path, folder: Path | None, tokenizer: Path | None, 
     """Print the perplexity of BUNDLE on a text, and that of the model in float beside it."""
     from bmcompiler.llm.bundle import Bundle
     from bmcompiler.llm.perplexity import of_bundle, of_model, pieces
-    from bmcompiler.llm.text import BESIDE, Text
+    from bmcompiler.llm.text import BESIDE, Text, whole_text
 
     loaded = Bundle.load(bundle)
-    reader = Text(tokenizer or bundle.parent / BESIDE)
-    tokens = reader.tokens(text.read_text(encoding="utf-8"), special=False)
+    reader = Text(tokenizer or bundle.parent / BESIDE, _OTHER_FOLDER)
+    tokens = reader.tokens(whole_text(text), special=False)
     parts = pieces(tokens, min(loaded.prompt, loaded.rows[-1]), windows, reader.tokens(""))
     rows = [("bundle", f"{of_bundle(loaded, parts, progress):.4f}")]
     if folder is not None:

@@ -68,10 +68,9 @@ def _runtime(runtime: Runtime, chip: str, modes: set[str]) -> Finding:
     shown = ", ".join(sorted(modes))
     if runtime.modes is None:
         return Finding("runtime", "unknown", f"{name}: whether it has addr_mode {shown} is not known", runtime.source)
-    fits = modes <= set(runtime.modes)
-    return Finding(
-        "runtime", "ok" if fits else "wrong", f"{name} {'has' if fits else 'has no'} {shown}", runtime.source
-    )
+    missing = ", ".join(sorted(modes - set(runtime.modes)))
+    text = f"{name} has no addr_mode {missing}" if missing else f"{name} has addr_mode {shown}"
+    return Finding("runtime", "wrong" if missing else "ok", text, runtime.source)
 
 
 def device_bytes(model: BModel) -> int:

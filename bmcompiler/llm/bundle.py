@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel, Stage, TensorInfo
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError
 from bmcompiler.files.store import StrPath
+from bmcompiler.llm.config import read_json
 from bmcompiler.llm.heads import GREEDY, SAMPLE
+from bmcompiler.llm.text import BESIDE
 
 HALVES = ("float16", "bfloat16")
 Names = tuple[tuple[str, ...], tuple[str, ...]]
@@ -37,6 +41,9 @@ _FORMS = {
     ),
 }
 _TOKEN = (*_FORMS["lm_head"][:1], ("int32 1 1",))
+_SAYS_TOKENS = (("config.json", ""), ("config.json", "text_config"), ("genai_config.json", "model"))
+"""Files, and the part of them that has `vocab_size`."""
+
 _OF_STAGES = "TS"  # each has its own
 _HISTORIES = slice(3, 5)  # among the inputs of block_cache
 
@@ -52,11 +59,12 @@ class Bundle:
         prompts: tokens that the stages of the nets for prompts take at once, ascending; none where they are dynamic.
         rows: tokens in the caches that each stage of `block_cache_I` reads, ascending; the last is the room there is.
         hidden: elements of a hidden state. heads, width: of the keys and values of a token.
-        vocabulary: how many tokens there are; 0 where lm_head gives the best token and no scores.
+        vocabulary: how many scores lm_head gives, one for each token; 0 where it gives the best token.
         candidates: tokens that `sample_head` gives to draw from, and seen: those before that it looks at; 0 without it.
         goes_on: there are nets `block_kv_I`, for tokens of a prompt behind those in the caches.
         dynamic: names of the nets that are dynamic or end so.
         names: of tensors, by net.
+        tokens: how many there are, by the scores or by the folder `config` beside the file; 0 where neither says it.
     """
 
     model: BModel
@@ -73,14 +81,16 @@ class Bundle:
     goes_on: bool
     dynamic: tuple[str, ...]
     names: Mapping[str, Names]
+    tokens: int = 0
 
     @staticmethod
     def load(path: StrPath) -> Bundle:
         """The bundle in a model file. Raises as `of`, FileFormatError for no model file, OSError."""
         try:
-            return Bundle.of(bmodel.load(path))
+            found = Bundle.of(bmodel.load(path))
         except BMError as error:
             raise error.located(file=path) from None
+        return found if found.tokens else replace(found, tokens=_told_beside(Path(path).parent / BESIDE))
 
     @staticmethod
     def of(model: BModel) -> Bundle:
@@ -126,6 +136,7 @@ class Bundle:
             heads=sizes["K"],
             width=sizes["D"],
             vocabulary=sizes.get("V", 0),
+            tokens=sizes.get("V", 0),
             candidates=sizes.get("C", 0),
             seen=max(rows.get(SAMPLE, (0,))),
             goes_on=bool(going_on),
@@ -141,6 +152,18 @@ class Bundle:
     def stage_rows(self, position: int) -> int:
         """Rows of the smallest stage with room for the keys and values of token number `position`; 0 where none has."""
         return next((rows for rows in self.rows if rows > position), 0)
+
+
+def _told_beside(folder: Path) -> int:
+    """How many tokens the small files of a model say there are; 0 without them."""
+    for file, key in _SAYS_TOKENS:
+        with suppress(FileFormatError):
+            whole = read_json(folder / file)
+            facts = whole.get(key) if key else whole
+            count = facts.get("vocab_size") if isinstance(facts, dict) else None
+            if isinstance(count, int) and count > 0:
+                return count
+    return 0
 
 
 class _Agreed:

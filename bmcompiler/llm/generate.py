@@ -283,7 +283,7 @@ class Generator:
 
     def _tokens(self, given: Sequence[int] | Ints) -> Ints:
         """Tokens as int32. Raises RuntimeUseError."""
-        tokens, most = np.asarray(given), self.bundle.vocabulary or 1 << 31
+        tokens, most = np.asarray(given), self.bundle.tokens or 1 << 31
         if not tokens.size:
             raise RuntimeUseError("there are no tokens, the first comes from a prompt")
         if tokens.ndim != 1 or tokens.dtype.kind not in "iu":

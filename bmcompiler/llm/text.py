@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.files.store import read_text
 from bmcompiler.llm.config import read_json
 from bmcompiler.spelling import spelled
 
@@ -25,6 +26,14 @@ COPIED = (
 BESIDE = "config"
 
 
+def whole_text(file: Path) -> str:
+    """What a text file holds. Raises FileFormatError for what is none, OSError."""
+    try:
+        return read_text(file)
+    except UnicodeDecodeError:
+        raise FileFormatError("is no text in UTF-8", file=file) from None
+
+
 class Text:
     """The tokenizer of a folder.
 
@@ -32,20 +41,16 @@ class Text:
         UnsupportedError: the library is not installed. FileFormatError: the folder has no tokenizer, or a damaged one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, remedy: str | None = None) -> None:
+        """`remedy`: what to do where the folder has no tokenizer."""
         self.folder, file = folder, folder / "tokenizer.json"
         if not file.is_file():
-            raise FileFormatError(
-                "there is no tokenizer",
-                file=file,
-                remedy=f"name the model's folder with {spelled('tokenizer')}, or give {spelled('tokens')}",
-            )
+            raise FileFormatError("there is no tokenizer", file=file, remedy=remedy)
         try:
             from tokenizers import Tokenizer
         except ImportError:
             raise UnsupportedError(
-                "text needs the library tokenizers",
-                remedy=f'pip install "bmcompiler[llm]", or give {spelled("tokens")}',
+                "text needs the library tokenizers", remedy='pip install "bmcompiler[llm]"'
             ) from None
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(file))
@@ -72,7 +77,7 @@ class Text:
         given = self.folder / "chat_template.jinja"
         file = given if given.is_file() else self.folder / "tokenizer_config.json"
         facts: Mapping[str, Any] = {} if file == given or not file.is_file() else read_json(file)
-        template = given.read_text(encoding="utf-8") if file == given else facts.get("chat_template")
+        template = whole_text(given) if file == given else facts.get("chat_template")
         if not isinstance(template, str):
             raise FileFormatError("there is no template for chats", file=file, remedy=f"leave out {spelled('chat')}")
         try:

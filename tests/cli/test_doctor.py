@@ -66,7 +66,7 @@ def test_chip_memory_and_addresses_that_do_not_fit(
     assert isinstance(model, Bm168xModel)
     save(replace(model, nets=[replace(net, address_mode=2) for net in model.nets]), tmp_path / "tagged.bmodel")
     status, found = asked(capsys, tmp_path / "tagged.bmodel", "--board", board(tmp_path, runtime="0.4.8"))
-    assert (status, found["runtime"]["text"]) == (1, "libsophon 0.4.8 has no io_tag")
+    assert (status, found["runtime"]["text"]) == (1, "libsophon 0.4.8 has no addr_mode io_tag")
 
 
 def test_of_a_later_runtime_the_chips_are_known(

@@ -81,6 +81,29 @@ def test_a_network_is_calibrated_through_a_pipe(given: Callable[[bytes], None]) 
     assert Path("net.table").read_text()
 
 
+def test_a_network_is_studied_through_a_pipe(
+    given: Callable[[bytes], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "accuracy",
+        "-",
+        "--target",
+        "bm1684x",
+        "--data",
+        "data.npz",
+        "--html",
+        "net.html",
+        "--suggest",
+        "net.modes",
+    )
+    given(onnx_model().SerializeToString())
+    assert command(*words, "--samples", "1") == 0, capsys.readouterr().err
+    assert "<h1>the network <small>accuracy on bm1684x int8" in Path("net.html").read_text()
+    given(b"no network")
+    assert command(*words) == 1
+    assert "the network: is not an ONNX model" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("cli", [compile.cli, accuracy.cli])
 @pytest.mark.parametrize(("begun", "chips"), [("bm1684", ["bm1684", "bm1684x"]), ("BM1684", ["BM1684", "BM1684X"])])
 def test_a_shell_completes_chips(cli: Command, begun: str, chips: list[str]) -> None:

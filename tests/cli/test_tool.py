@@ -213,6 +213,26 @@ def test_output_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_is_written_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, int]] = []
+    replace = os.replace
+
+    def synced(handle: int) -> None:
+        done.append(("fsync", os.fstat(handle).st_size))
+
+    def replaced(source: str, target: Path) -> None:
+        done.append(("replace", os.stat(source).st_size))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    with atomic_output(tmp_path / "net.bmodel", BYTES) as stream:
+        stream.write(b"x" * 5000)
+    assert done == [("fsync", 5000), ("replace", 5000)]
+
+
 def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
     with (
         pytest.raises(FileNotFoundError, match="the folder does not exist") as caught,

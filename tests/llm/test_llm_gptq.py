@@ -11,9 +11,10 @@ from model_folders import small_config, small_tensors, write_folder
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from bmcompiler.cli.llm import main as command
-from bmcompiler.errors import UsageError
+from bmcompiler.errors import RuntimeUseError, UsageError
 from bmcompiler.llm.bundle import Bundle
 from bmcompiler.llm.float_model import FloatModel
+from bmcompiler.llm.generate import Generator
 from bmcompiler.llm.gptq import gptq_model, nearest_outputs
 from bmcompiler.llm.model import open_model
 from bmcompiler.llm.precision import Precision
@@ -91,3 +92,27 @@ def test_the_command_takes_samples(
         for file in made
     )
     assert len(nearest) == len(sampled) and nearest != sampled
+    assert (Bundle.load(made[0]).vocabulary, Bundle.load(made[0]).tokens) == (0, 80)  # as config.json beside it says
+    with pytest.raises(RuntimeUseError, match="200 is no token, they are 0 to 79"):
+        list(Generator(Bundle.load(made[0])).generate([1, 200], 1))
+
+
+def test_samples_that_are_no_text_and_folders_without_tokenizer_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = small_config(torch_dtype="float16", num_hidden_layers=1)
+    folder = write_folder(tmp_path / "model", config, small_tensors(config, np.float16))
+    (tmp_path / "noise").write_bytes(bytes(range(128, 256)))
+
+    def said() -> str:
+        words = ["compile", str(folder), "-o", str(tmp_path / "x.bmodel"), "--quantize", "w4f16", "--samples"]
+        monkeypatch.setattr(sys, "argv", ["bmnet-llm", *words, str(tmp_path / "noise")])
+        with pytest.raises(SystemExit) as ended:
+            command()
+        assert ended.value.code == 1
+        return capfd.readouterr().err
+
+    assert said().endswith("Remedy: put the model's tokenizer.json there, or leave out --samples\n")
+    Tokenizer(models.WordLevel({"0": 0}, unk_token="0")).save(str(folder / "tokenizer.json"))
+    assert said().endswith("noise: is no text in UTF-8\n")
+    assert not (tmp_path / "x.bmodel").exists()

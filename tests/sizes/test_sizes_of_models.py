@@ -8,7 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 from size_nets import model
 
 import bmcompiler
@@ -168,6 +170,17 @@ def test_lengths_that_disagree_or_are_too_long_are_refused(of_three_lengths: Cal
 def test_sizes_that_belong_together_are_told_to_have_one_name(bert: Path) -> None:
     with pytest.raises(ShapeError, match=r"do not broadcast.*need one name: \[\[1,n="):
         bmcompiler.compile(bert, target="bm1684x", shapes="[[1,{32,64}],[1,{32,64}]]")
+
+
+def test_what_has_a_fixed_size_in_the_net_is_told_apart_from_sizes_without_a_name(tmp_path: Path) -> None:
+    ids = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, "n"]) for name in ("a", "b")]
+    positions = numpy_helper.from_array(np.zeros((1, 32), np.float32), "positions")
+    nodes = [helper.make_node("Add", ["a", "positions"], ["s"]), helper.make_node("Add", ["s", "b"], ["y"])]
+    outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, "n"])]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "net", ids, outputs, [positions])), tmp_path / "net.onnx")
+    for shapes, remedy in (("[[1,n={16,32}],[1,n]]", "a fixed size"), ("[[1,{16,32}],[1,{16,32}]]", "one name: ")):
+        with pytest.raises(ShapeError, match=f"do not broadcast.*{remedy}"):
+            bmcompiler.compile(tmp_path / "net.onnx", target="bm1684x", shapes=shapes)
 
 
 def test_info_shows_the_sizes(
