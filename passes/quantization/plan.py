@@ -104,10 +104,8 @@ class _Planner:
 
     def _push(self, value: Value, threshold: float) -> bool:
         op = value.op
-        if op is None or value in self.plan.exact:
+        if op is None or is_constant(value) or value in self.plan.exact:
             return False
-        if is_constant(value):
-            return True
         how = self.scaling(op)
         if op in self.plan.saturating:
             within = threshold <= _upper(op) and self._push_alone(op.operands[0], threshold)

@@ -241,3 +241,16 @@ def test_image_commands(fields: dict[str, int], code: int) -> None:
         command[name] = value
     refusal = check_command(command.tobytes(), DvChip(), lambda handle: 60000)
     assert (refusal.code if refusal else 0) == code
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_input_needs_a_byte_per_element_by_the_driver_and_two_by_the_kernel(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    w, h, c, z = (int(size) for size in (*rng.integers(2, 40, 3), rng.integers(1, 5)))
+    run = Run(m=5, weight_buf=Buf(2), conv_enable=1, kernel=Pair(1, 1))
+    command = ConvCommand(w, h, c, (run,), input_buf=Buf(1), output_buf=Buf(3), z=z)
+    chip = DvChip(1 << 20, 7, 0, 0, 0, svn_version=1)
+    for check, need in ((check_conv, w * h * c * z), (check_conv_commit, 2 * w * h * c * z)):
+        enough, short = (check(command, chip, {1: size, 2: BIG, 3: BIG}.__getitem__) for size in (need, need - 1))
+        assert enough is None
+        assert short is not None and "input_buf" in short.text

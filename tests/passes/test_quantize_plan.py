@@ -102,6 +102,17 @@ def test_rule_3_concat_of_concats_and_constants() -> None:
     assert "muls_shift" not in names(module)
 
 
+def test_rule_3_what_moves_a_constant_is_rescaled() -> None:
+    """A constant has the threshold of its largest element, whoever reads it."""
+    n = Net()
+    x = n.input(1, 2, 4, 4)
+    y = n.concat(n.max_pool(n.w(1, 2, 4, 4), kernel=(1, 1)), conv(n, x), axis=1)
+    known = {"data": 1, "max_pool2.out": 1, "conv4.out": 16, "concat5.out": 16}
+    module = quantized(n.done(y), known)
+    assert threshold(module, "max_pool") < 2 < threshold(module, "conv") == threshold(module, "concat") == 16
+    assert "muls_shift" in names(module)
+
+
 def test_rule_4_saturation_is_the_upper_bound_of_relu6() -> None:
     n = Net()
     y = n.clip(conv(n, n.input(1, 2, 4, 4)), min=0.0, max=6.0)

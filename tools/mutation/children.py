@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -24,7 +25,9 @@ def finished(work: Callable[..., None], args: tuple[Any, ...], seconds: float) -
     child.start()
     child.join(seconds)
     if child.exitcode is None:
-        os.killpg(child.pid or 0, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has no group of its own yet, or ended just now
+            os.killpg(child.pid or 0, signal.SIGKILL)
+        child.kill()
         child.join()
         return None
     return child.exitcode

@@ -53,7 +53,10 @@ FACTS = ("tests/test_recorded_facts.py", "tests/test_pipelines.py")
 """What a fault of a table changes: of facts, of passes."""
 _CYCLES = (
     PROGRAMS,
-    *(f"tests/test_recorded_{name}.py" for name in ("reports", "cycles", "commands", "drawn", "numbers", "edges")),
+    *(
+        f"tests/test_recorded_{name}.py"
+        for name in ("reports", "cycles", "commands", "drawn", "ranks", "numbers", "edges")
+    ),
 )
 _INT8 = ("tests/test_trained_int8.py", "tests/ops/test_element_types.py")
 _1880 = ("tests/bm1880", "tests/runtime", "tests/test_kernel_checks.py", *_CYCLES, *_INT8)

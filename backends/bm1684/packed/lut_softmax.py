@@ -30,9 +30,6 @@ class LutSoftmaxKernel(ReductionKernel[LutSoftmax]):
     def axes(self, op: LutSoftmax) -> tuple[int, ...]:
         return (op.axis % op.type.rank,)
 
-    def folds(self, op: LutSoftmax) -> bool:
-        return False
-
     def recipe(self, op: LutSoftmax) -> tuple[Any, ...]:
         """Behind the look-up."""
         return (_shares,)

@@ -105,12 +105,8 @@ class MatmulKernel(LocalKernel[Matmul]):
 
     def as_matrix(self, op: Matmul) -> bool:
         """Which form: a matrix tile of 32 columns uses two lanes only, so it is better than a window only if wide."""
-        deepest = self.tiler.lane_bytes - _BESIDE
-        if self.depth(op) * _WIDE <= deepest:
-            return True
-        if not is_constant(op.right):
-            return self.depth(op) * _NARROW <= deepest
-        return self.depth(op) * _NARROW <= deepest and window_of(self.depth(op), self.tiler.lane_bytes) is None
+        row = _WIDE if is_constant(op.right) else _NARROW  # only constants can be windows, and up to here all are
+        return self.depth(op) * row <= self.tiler.lane_bytes - _BESIDE
 
     def grid(self, op: Matmul) -> tuple[Axis, ...]:
         columns = op.type.shape[-1]

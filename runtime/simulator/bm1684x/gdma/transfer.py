@@ -73,9 +73,9 @@ class Transfer:
         """Whether a side lies in local memory."""
         return is_local(self.address(side))
 
-    def place(self, side: str) -> tuple[int, int]:
-        """(lane, byte in the lane) of a side in local memory."""
-        return divmod(self.address(side) - CHIP.lmem_window, CHIP.lmem_size)
+    def place(self, side: str, at: int = 0) -> tuple[int, int]:
+        """(lane, byte in the lane) of a side in local memory, `at` bytes behind its first element."""
+        return divmod(self.address(side) + at - CHIP.lmem_window, CHIP.lmem_size)
 
     def tensor(
         self, side: str, shape: Shape, strides: Shape | None = None, *, dtype: np.dtype[Any] | None = None, at: int = 0
@@ -94,7 +94,7 @@ class Transfer:
             raise SimulatorError(f"address 0x{address:x} of {side} is not a multiple of {kind.itemsize} bytes")
         steps = None if strides is None else tuple(kind.itemsize * stride for stride in strides)
         if is_local(address):
-            lane, offset = divmod(address - CHIP.lmem_window, CHIP.lmem_size)
+            lane, offset = self.place(side, at)
             steps = steps or CHIP.aligned(shape, kind.itemsize, lane)
             return self.memories.local.tensor(lane, offset, shape, steps, kind)  # type: ignore[arg-type]
         steps = steps or dense(shape, kind.itemsize)
@@ -107,4 +107,4 @@ class Transfer:
         tensor = self.tensor("dst", shape, strides, dtype=dtype, at=at)
         if not self.is_local("dst"):
             return tensor
-        return Result(tensor, self.place("dst")[0], lane_mask(self.fields))
+        return Result(tensor, self.place("dst", at)[0], lane_mask(self.fields))
