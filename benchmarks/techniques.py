@@ -34,6 +34,7 @@ LEFT_OUT = {
     "choice of thresholds (kl)": ("{method=auto}", ""),
     "choice of modes (cheapest)": ("quantize{", "quantize{mode=low,"),
     "rounding by samples": ("quantize{", "quantize{round_weights=false,"),
+    "second choice of modes": ("quantize{", "quantize{second_choice=false,"),
     "nothing, with shifts of channels": ("quantize{", "quantize{per_channel=true,"),
     "nothing, with corrected biases": ("quantize{", "quantize{correct_bias=true,"),
 }

@@ -75,10 +75,11 @@ class Quantize(Pass):
        `bmcompiler.numeric.two_terms`; rule 10 leaves these alone), as rule 5 chooses.
     12. With scheme = scale there is the mode "channel", too: sums of each output channel have a shift of their own, for
        two commands more than "low", so that weights have a scale for each (`quantization.scale.factored_layer`). What
-       has no such form (products of two tensors, results of 16 bits) is in the mode "high" instead. Where rule 5 loses
-       decisions, or takes more than 0.74 of the float program's cycles, it chooses again, between this mode and float,
-       and takes what loses fewer decisions, or as few in fewer cycles. With `per_channel` the mode is one of all, in
-       place of "asymmetric": one net of those measured lost half a point by it.
+       has no such form (products of two tensors, results of 16 bits) is in the mode "high" instead. With
+       `second_choice`, where rule 5 loses decisions, or takes more than 0.74 of the float program's cycles, it chooses
+       again, between this mode and float, and takes what loses fewer decisions, or as few in fewer cycles. With
+       `per_channel` the mode is one of all, in place of "asymmetric": one net of those measured lost half a point by
+       it.
     Options: `scheme` is "shift" (powers of two), "scale" or "channel"; `skip` names source layers or tensors that
     stay in float; `strict_table` keeps every threshold that a table names, at the cost of rescaling (the vendor's way);
     `report` logs the integers chosen for each layer.
@@ -100,6 +101,7 @@ class Quantize(Pass):
     correct_bias: bool = False
     round_weights: bool = True
     per_channel: bool = False
+    second_choice: bool = True
     strict_table: bool = False
     report: bool = False
 
@@ -182,7 +184,8 @@ class Quantize(Pass):
             return Ways(Shifts.conversions, Shifts.layer_modes, host_cycles, steep=False, on_host=True)
         modes = scales.layer_modes if self.per_channel else scales.tensor_modes
         more = (*scales.layer_modes, *scales.tensor_modes)
-        finer = (CHANNEL,) if modes == scales.tensor_modes != scales.layer_modes else ()
+        again = self.second_choice and modes == scales.tensor_modes != scales.layer_modes
+        finer = (CHANNEL,) if again else ()
         return Ways(scales.conversions, modes, timed=True, share=scales.share, more=more, finer=finer)
 
     def _final(

@@ -13,8 +13,11 @@ from nets import Net, names
 from bmcompiler.errors import FileFormatError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, Operation
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.passes.quantization.choice import decide
+from bmcompiler.passes.quantization.choice.chooser import Chooser
 from bmcompiler.passes.quantization.choice.cost import cycles, rough_cycles
+from bmcompiler.passes.quantization.choice.summary import Choice
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.mode_table import Row, load_modes, save_modes
 from bmcompiler.quant.table import CalibrationTable
@@ -89,6 +92,20 @@ def test_an_option_gives_a_mode_more_to_choose_from(option: str, mode: str) -> N
     module = net()
     quantize(module, f",max_error=100{option}", Counting(low=10, channel=5, high=7, asymmetric=20, float=50))
     assert list(modes(module).values()) == [mode, mode, "high"]  # the last result has 16 bits
+
+
+@pytest.mark.parametrize(
+    ("option", "choices", "last"),
+    [("", 2, CHANNEL), (",second_choice=false", 1, "asymmetric"), (",per_channel=true", 1, CHANNEL)],
+)
+def test_a_choice_that_loses_is_made_again_unless_told_otherwise(
+    option: str, choices: int, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, real = list[Chooser](), Chooser.choose
+    monkeypatch.setattr(Choice, "misses", property(lambda self: True))
+    monkeypatch.setattr(Chooser, "choose", lambda self, *given: (looked.append(self), real(self, *given))[1])
+    quantize(net(), option, Counting(low=10, channel=5, high=7, asymmetric=20, float=50))
+    assert len(looked) == choices and looked[-1].ways.modes[-1] == last
 
 
 def test_a_bound_on_cycles_is_kept() -> None:
