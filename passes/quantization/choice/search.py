@@ -301,7 +301,7 @@ class Search:
             else:
                 missed, wide = now.chosen, wanted
             if narrow is not None:
-                wanted = np.sqrt(wide * narrow)
+                wanted = _between(wide, narrow)
             elif trial >= _TRIALS:
                 break
             else:
@@ -346,6 +346,13 @@ class Search:
 
 def _float_of(options: Sequence[Option]) -> Option | None:
     return next((option for option in options if option.name == FLOAT), None)
+
+
+def _between(wide: Doubles, narrow: Doubles) -> Doubles:
+    """Geometric means of bounds; the lower one where the other is infinite: nothing was expected to miss it."""
+    known = np.isfinite(wide) & np.isfinite(narrow)
+    roots = (np.sqrt(np.where(known, each, 0.0)) for each in (wide, narrow))
+    return np.where(known, np.multiply(*roots), np.minimum(wide, narrow))
 
 
 def _expected(chosen: Chosen, clusters: int) -> Doubles:
