@@ -180,8 +180,7 @@ def conv2d(
         taps = _taps((kh, kw), strides, dilations, (oh, ow))
         return _depthwise(_pad(x, pads, 0, result), weight.astype(result), taps, (oh, ow))
 
-    # Depth in the order (row, column, channel) keeps each gathered kernel element one contiguous block.
-    rows = weight.transpose(0, 2, 3, 1).reshape(out_channels, depth)
+    rows = weight.reshape(out_channels, depth)
     grouped_x = x.reshape(n, groups, group_channels, height, width)
     blocks, real = _depth_blocks(rows, x, lambda: _energy(grouped_x, 2) * kh * kw)
     padded = _pad(x, pads, 0, real or np.dtype(np.int64))
@@ -197,11 +196,11 @@ def conv2d(
     area = np.empty(max(len(grouped[image]) * (y1 - y0) for image, y0, y1 in parts) * groups * depth * ow, padded.dtype)
     for image, y0, y1 in parts:
         batch = grouped[image]
-        shape = (batch.shape[0], groups, kh * kw, group_channels, y1 - y0, ow)
+        shape = (batch.shape[0], groups, group_channels, kh * kw, y1 - y0, ow)
         buffer = area[: prod(shape)].reshape(shape)
         for k, (ys, xs) in enumerate(taps):
             first = ys.start + y0 * strides[0]
-            buffer[:, :, k] = batch[..., first : first + (y1 - y0 - 1) * strides[0] + 1 : strides[0], xs]
+            buffer[:, :, :, k] = batch[..., first : first + (y1 - y0 - 1) * strides[0] + 1 : strides[0], xs]
         columns = buffer.reshape(batch.shape[0], groups, depth, (y1 - y0) * ow)
         product = _block_product(matrix, columns, blocks, result)
         out[image, :, :, y0:y1] = product.reshape(*product.shape[:3], y1 - y0, ow)

@@ -74,6 +74,8 @@ class _Equalizer:
         return found
 
     def run(self, ctx: PassContext, dead: bool) -> bool:
+        if not any(layer.reads.any() for layer in self.layers):
+            return False  # no layer reads channels that another may scale: no run of the net finds a factor
         state = calibration_of(ctx)
         if state.channels is None:
             ranges = self._ranges(ctx)
