@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
+from bmcompiler.codegen.groups.parts import Part, Parts
 from bmcompiler.codegen.groups.regions import RANK, LocalCopier, four_axes, joined
-from bmcompiler.codegen.groups.slices import ONE, PartOf, Slices, add_needs, cuts, reads
+from bmcompiler.codegen.groups.slices import ONE, PartOf, Slices, cuts, reads
 from bmcompiler.codegen.groups.stripes import readers_of
 from bmcompiler.codegen.groups.timeline import HIDDEN
-from bmcompiler.codegen.memory import is_view, root_of
+from bmcompiler.codegen.memory import is_view
 from bmcompiler.codegen.tiling import Box, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
@@ -119,6 +120,7 @@ class Segments:
         self.readers = {value: sorted(self._reading(value)) for value in self.made_at}
         self.sizes = self._whole_sizes()
         self._known: dict[int, dict[int, tuple[float, Slices]]] = {}
+        self.part_of = Parts(self.ops, self.reads, kernels.part, tiler)
 
     def _reading(self, value: Value) -> Iterator[int]:
         return (self.index[user] for user in set(readers_of(value)) if user in self.index)
@@ -194,10 +196,11 @@ class Segments:
             costs.nbytes = 2.0 * sum(value.type.nbytes for value in over)
             return self.kernels.estimate(op) + costs.time(self.tiler)
         growing = _Growing({})
-        growing.cycles, growing.copies = work.cycles, work.transfers
-        self._add_inputs(growing, op, work)
+        part = self.part_of.figures(index, work)
+        growing.cycles, growing.copies = part.cycles, part.transfers
+        _add_inputs(growing, part)
         growing.outputs = [v for v in op.results if self.readers[v] or self.read_elsewhere(v)]
-        return self._finished(growing, ONE, (index, index + 1), self._need(work))
+        return self._finished(growing, ONE, (index, index + 1), part.need)
 
     def ending_at(self, end: int) -> dict[int, tuple[float, Slices]]:
         """By first op, the cheapest group with slices that ends before op `end`, with its slices."""
@@ -265,26 +268,28 @@ class Segments:
             contents = growing.needs.get(value)
             growing.needs[value] = share if contents is None else joined(share, contents)
         box = growing.needs.get(value)
-        work = None if box is None else self.kernels.part(op, box)
-        if box is None or work is None:
+        part = None if box is None else self.part_of(start, box)
+        if part is None:
             return False
         growing.made.add(value)
         growing.outer.pop(value, None)
         growing.outer_loads.pop(value, None)
-        growing.closed |= add_needs(work, growing.needs, self.reads[start])
-        growing.cycles += work.cycles + _STEP_CYCLES
-        growing.copies += work.transfers
-        self._add_inputs(growing, op, work)
+        for read, needed in part.boxes:
+            known = growing.needs.get(read)
+            growing.needs[read] = needed if known is None else joined(known, needed)
+        growing.closed |= part.unsaid
+        growing.cycles += part.cycles + _STEP_CYCLES
+        growing.copies += part.transfers
+        _add_inputs(growing, part)
         step = len(growing.live)
         growing.position[op] = step
-        growing.live.append(self._need(work))
-        growing.steps.append(work.cycles)
+        growing.live.append(part.need)
+        growing.steps.append(part.cycles)
         inner = [r for r in readers if start < r < end]
-        size = sum(self.tiler.rounded(b.lane_bytes) for b in work.outputs)
         used = {growing.position[self.ops[r]] for r in inner}
         if used:
             for later in range(min(used), step):
-                growing.live[later] += 0 if later in used else size
+                growing.live[later] += 0 if later in used else part.size
         return True
 
     def _middle(self, value: Value, slices: Slices) -> Box | None:
@@ -296,19 +301,6 @@ class Segments:
                 return None
             found.append(max(parts, key=lambda part: (part[1] - part[0], -abs(part[0] + part[1] - size))))
         return tuple(found)
-
-    def _add_inputs(self, growing: _Growing, op: Operation, work: TileWork) -> None:
-        growing.weight_bytes += round(work.streamed_cycles * self.tiler.bytes_per_cycle)
-        for buffer in work.inputs:
-            if buffer.coefficient:
-                growing.transfers += 1
-                growing.weight_lane += self.tiler.rounded(buffer.lane_bytes)
-                growing.weight_bytes += round(self.tiler.bus.load(buffer))
-            else:
-                value = buffer.contents.value if buffer.contents is not None else root_of(op.operands[0])
-                growing.outer[value] = max(growing.outer.get(value, 0), round(self.tiler.bus.load(buffer)))
-                growing.outer_lane[value] = self.tiler.rounded(buffer.lane_bytes)
-                growing.outer_loads[value] = buffer.loads
 
     def _finished(self, growing: _Growing, slices: Slices, span: tuple[int, int], peak: int) -> float:
         """Cycles of the group, with what it lets stay, and what has to go for it."""
@@ -362,3 +354,14 @@ class Segments:
                 break
             beside += step
         return cycles * (start == 0) + max(0.0, cycles - beside) * (count - 1)
+
+
+def _add_inputs(growing: _Growing, part: Part) -> None:
+    commands, weight_lane, weight_bytes = part.weights
+    growing.transfers += commands
+    growing.weight_lane += weight_lane
+    growing.weight_bytes += weight_bytes
+    for value, nbytes, lane_bytes, loads in part.loads:
+        growing.outer[value] = max(growing.outer.get(value, 0), nbytes)
+        growing.outer_lane[value] = lane_bytes
+        growing.outer_loads[value] = loads
