@@ -9,6 +9,7 @@ from nets import Net, assert_close
 from bmcompiler.interpreter import run_function, run_module
 from bmcompiler.ir import Module
 from bmcompiler.numeric import arith
+from bmcompiler.passes.precision import equalize
 from bmcompiler.passmanager import PassContext, run_pipeline
 from bmcompiler.quant.table import CalibrationTable
 
@@ -122,3 +123,15 @@ def test_channels_that_a_pad_adds_have_no_factor() -> None:
     want = run_module(module, {"data": DATA["data"][:1]})
     run_pipeline(module, "equalize", PassContext(data=DATA), verify_each=True)
     assert_close(run_module(module, {"data": DATA["data"][:1]}), want)
+
+
+def test_a_net_whose_channels_meet_functions_of_their_size_alone_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No channel behind a sigmoid can be scaled in the layer before it, whatever samples say of it."""
+    runs: list[str] = []
+    monkeypatch.setattr(equalize, "run_function", lambda *_: runs.append("run"))
+    n = Net(3)
+    x = n.sigmoid(n.conv(n.input(1, 3, 8, 8), n.w(4, 3, 3, 3), n.w(4)))
+    module = n.done(n.sigmoid(n.conv(x, n.w(4, 4, 1, 1), n.w(4))))
+    assert not run_pipeline(module, "equalize", PassContext(data=DATA)) and not runs
+    run_pipeline(spread(), "equalize", PassContext(data=DATA))
+    assert len(runs) == len(DATA["data"])
