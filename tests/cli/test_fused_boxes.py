@@ -24,7 +24,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 FACES: dict[str, Any] = {"letterbox": 0, "mean": 127.5, "std": 127.5}
 CHIPS = [("bm1684", "f32", "bgr-nchw"), ("bm1684x", "f16", "rgb-nhwc"), ("bm1684x", "int8", "bgr-nchw")]
 CHIPS += [("bm1684", "int8", "rgb-nhwc"), ("bm1880", "int8", "rgb-nhwc")]
-NEAR = {"bm1684x": 1, "bm1684": 0.95, "bm1880": 0.9}
+NEAR = {"bm1684x": 1, "bm1684": 1, "bm1880": 0.9}
 """Share of a YOLO's boxes within 2 pixels."""
 
 
@@ -89,7 +89,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.mark.sweep
 @pytest.mark.parametrize(("target", "quantize", "pixels"), CHIPS[1:])
 def test_boxes_of_a_letterboxed_yolo(target: str, quantize: str, pixels: str, pages: tuple[Path, Path]) -> None:
-    """Bytes of the older chips give some boxes 3 pixels off: a step of the logarithm of a size is as much."""
+    """Bytes of the BM1880 give some boxes 3 pixels off: a step of the logarithm of a size is as much."""
     shown, seen = pages
     options: dict[str, Any] = {"letterbox": 114, "channel_order": "bgr"}
     model = third_party("yolox_chars.onnx")
