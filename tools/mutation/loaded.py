@@ -26,7 +26,9 @@ from mutation.targets import ROOT, every_module
 MEMORY = 8 << 30
 """Bytes that a broken program may take."""
 PATIENCE, HANGS = 30, 10
-"""A broken program that takes so many seconds and so many times what it took hangs; machines are loaded at times."""
+"""A broken program that computes for so many seconds and so many times what it took hangs."""
+ASLEEP = 20
+"""Times as long by the clock, in which it may wait: machines are loaded at times."""
 
 
 class Teller:
@@ -128,7 +130,9 @@ def _child(question: dict[str, Any], named: Mapping[str, pytest.Item], functions
             teller.result["test"] = item.nodeid
             told.write(json.dumps(teller.result) + "\n")
             told.flush()
-            signal.alarm(math.ceil(PATIENCE + HANGS * seconds))
+            longest = PATIENCE + HANGS * seconds
+            signal.setitimer(signal.ITIMER_PROF, longest)
+            signal.alarm(math.ceil(ASLEEP * longest))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if teller.result["found"]:
                 break
