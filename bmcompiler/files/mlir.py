@@ -17,7 +17,7 @@ from bmcompiler.ops import parse_module
 def side_file(path: StrPath) -> Path:
     """Where the weights of an IR file lie: net.mlir -> net.weights.npz; a device such as /dev/null takes both."""
     path = Path(path)
-    if path.is_char_device():
+    if path.is_char_device() or not path.name:  # "" and / are folders, which readers say
         return path
     return path.with_name((path.stem if path.suffix == ".mlir" else path.name) + ".weights.npz")
 
@@ -33,7 +33,7 @@ def save_module(module: Module, path: StrPath) -> None:
     for op in used:
         weights[op.attributes["key"]] = module.weights[op.attributes["key"]]
     check_output(path, TEXT)
-    if weights:
+    if weights and not Path(path).is_char_device():  # /dev/null does not say where it is, as archives ask
         with atomic_output(side_file(path), ARRAYS) as stream:
             weights.save(stream)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import tokenize
 import zipfile
@@ -54,7 +55,7 @@ def stored_arrays(path: StrPath) -> dict[str, StoredArray]:
         OSError: the file cannot be opened.
     """
     with open(path, "rb") as stream:
-        if not stream.seekable():
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             remedy = "save it as a file first"
             raise CalibrationError("this is a pipe or a device, which cannot be read twice", file=path, remedy=remedy)
         if stream.read(len(MAGIC)) == MAGIC:

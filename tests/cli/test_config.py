@@ -103,3 +103,29 @@ def test_a_file_that_is_missing_or_no_text_is_said(folder: Path, capsys: pytest.
     missing, binary = capsys.readouterr().err.splitlines()
     assert "none.toml: No such file" in missing
     assert "x.npz: is not TOML" in binary
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("compile net.onnx --target bm1684 --config /dev/null", 1, "not a regular file"),
+        ("calibrate net.onnx --data /dev/null -o net.table", 1, "this is a pipe or a device"),
+        ("calibrate net.onnx --data calib/x.npz -o net.table --workers 99999999999", 2, "must be at most 1,024"),
+        ("opt  --pipeline canonicalize", 1, ""),
+        ("compile net.onnx --target bm1684 --save-ir /dev/null -o /dev/null --quiet", 0, ""),
+    ],
+)
+def test_devices_and_names_that_are_none_are_said(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    status: int,
+    said: str,
+) -> None:
+    """A device need not end: /dev/full was read until memory was full."""
+    monkeypatch.chdir(folder)
+    name, *rest = words.split(" ")
+    assert command(name, *rest) == status
+    assert said in capsys.readouterr().err
+    assert sorted(each.name for each in folder.iterdir()) == ["calib", "net.onnx"]
