@@ -13,7 +13,7 @@ from bmcompiler.ir.keys import PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Div, Mod
 from bmcompiler.passes.drafts import cycles_saved
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on_each
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on
 from bmcompiler.passes.simplify.spans import Spans
 
 _ABOVE = 1 << 20
@@ -37,7 +37,7 @@ class SmallQuotients(TargetPatternPass):
     loses_bits = False
 
     def table(self) -> PatternTable:
-        return on_each((Div, Mod), self.divide)
+        return on(Div, self.divide) | on(Mod, self.divide)
 
     def divide(self, op: Div | Mod, rewriter: Rewriter) -> bool:
         """Rules 1 and 2."""
