@@ -152,9 +152,13 @@ class _NetMaker:
             with b.at(part):
                 return product(b, x, getattr(w, part), dtype, part)
 
-        heads = (("q", facts.heads), ("k", facts.kv_heads), ("v", facts.kv_heads))
         y = self._norm(b, x, w.attention_norm, "attention_norm")
-        q, k, v = (b.reshape(linear(y, each), shape=[1, tokens, n, facts.head_dim]) for each, n in heads)
+
+        def heads(part: str, count: int) -> Value:
+            return b.reshape(linear(y, part), shape=[1, tokens, count, facts.head_dim])
+
+        v = heads("v", facts.kv_heads)  # it is stored while others are computed
+        q, k = heads("q", facts.heads), heads("k", facts.kv_heads)
         q, k = self._norm(b, q, w.q_norm, "q_norm"), self._norm(b, k, w.k_norm, "k_norm")
         q, k = self._rotated(b, [q, k], positions, index)
         keys, values = (b.concat(*past, new, axis=1) if past else new for past, new in zip(history, (k, v)))

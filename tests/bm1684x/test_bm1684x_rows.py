@@ -12,6 +12,7 @@ from bmcompiler.backends.bm1684x.build import as_broadcasts
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.cycles import CycleTable
 from bmcompiler.backends.bm1684x.instructions.transfers import Side, in_window
+from bmcompiler.backends.bm1684x.target import TARGET
 from bmcompiler.backends.bm1684x.timing_profile import PROFILE
 from bmcompiler.ir import Value
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
@@ -41,6 +42,17 @@ def moved(compiled: Compiled) -> dict[str, int]:
     for row in compiled.rows:
         found[row.kind] = found.get(row.kind, 0) + row.loaded - row.weights
     return found
+
+
+def test_a_mask_is_the_same_for_all_heads() -> None:
+    """Which is loaded once then, however many heads are computed one after the other."""
+    net = Net([(4, 1, 128, 128), (1, 1, 128, 128)])
+    made = net.b.add(*(net.b.cast(x, dtype="f16") for x in net.inputs))
+    kernel, op = TARGET.kernel_for(made.op), made.op
+    assert kernel is not None
+    works = [kernel.boxed(op, ((head, head + 1), (0, 1), (0, 128), (0, 128))) for head in range(2)]
+    (first, second) = (work.inputs[1].contents for work in works if work is not None)
+    assert first is not None and first == second
 
 
 @property_test

@@ -68,6 +68,8 @@ def normal(seed: int, *shape: int) -> np.ndarray:
 @example(1, 1, 700, 1, 4, 0, "f16", True, FULL, 2)
 @example(2, 1, 1, 129, 4, 64, "bf16", True, FULL, 2)
 @example(3, 300, 150, 64, 8, 32, "f16", True, FULL, 2)
+@example(4, 3, 70, 2500, 4, 37, "f16", True, FULL, 2)  # unpacked in two pieces
+@example(5, 130, 3, 4200, 8, 0, "bf16", False, FULL, 2)
 def test_programs_give_the_bits_of_evaluation(
     seed: int, m: int, n: int, k: int, bits: int, group: int, dtype: str, zero: bool, lanes: int, level: int
 ) -> None:
@@ -76,7 +78,7 @@ def test_programs_give_the_bits_of_evaluation(
         BM1684X.check(module, inputs={"x": normal(seed, 1, m, k)}, level=level, device=lanes == FULL)
 
 
-@pytest.mark.parametrize("rows", [1, 70])
+@pytest.mark.parametrize("rows", [1, 70, 190])
 def test_many_shares_of_constants_take_turns(rows: int) -> None:
     module = product(drawn(1, 3000, 256, 4, 64, "f16", True), (rows, 256), "f16")
     (op,) = (op for op in module.walk() if isinstance(op, WeightOnlyMatmul))

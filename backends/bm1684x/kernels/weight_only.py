@@ -10,11 +10,7 @@ from dataclasses import replace
 from math import prod
 
 from bmcompiler.backends.bm1684x.build import Build
-from bmcompiler.backends.bm1684x.codes import Ar
-from bmcompiler.backends.bm1684x.instructions import arithmetic
-from bmcompiler.backends.bm1684x.instructions.operands import Operand
 from bmcompiler.backends.bm1684x.kernels.packed_rows import HALF, PackedRows
-from bmcompiler.backends.bm1684x.lane_commands import PRECISIONS
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Range
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
@@ -57,12 +53,13 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
         constants, rows, count = PackedRows(self.machine, op), r1 - r0, n1 - n0
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            constants.emit(build, ins[1], count, _words(op, ins[0], rows), scratch, outs[0])
+            constants.emit(build, ins[1], count, _words(op, ins[0], rows), scratch, outs[0], count)
 
         view, made = (1, _rows(op), 1, op.weight.shape[0]), ((0, 1), (r0, r1), (0, 1), (n0, n1))
         out = self.machine.activation_out(op.result, view, made)
         inputs = (self._x(op, (r0, r1)), constants.buffer((n0, n1), "c"))
-        return TileWork(inputs, (out,), constants.scratch(count, rows), compute, constants.cycles(count, rows))
+        sizes, cycles = constants.scratch(count, rows, count), constants.cycles(count, rows, count)
+        return TileWork(inputs, (out,), sizes, compute, cycles, constants.apart(count))
 
     def boxed(self, op: WeightOnlyMatmul, box: Box) -> TileWork | None:
         """Some rows and outputs."""
@@ -84,52 +81,34 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
         """In shares of so many outputs."""
         constants, rows, outputs = PackedRows(self.machine, op), _rows(op), op.weight.shape[0]
         shares = [(first, min(first + size, outputs)) for first in range(0, outputs, size)]
-        one_slot = rows <= self.chip.lanes  # columns of a share lie side by side in a lane
         block, buffers = constants.block(size), [constants.buffer(share, "") for share in shares]
-        transposed = self.chip.aligned_bytes((1, rows, 1, size), HALF)
 
         def load(build: LaneBuild, address: int) -> None:
             for number, buffer in enumerate(buffers[:2]):
                 buffer.transfer(build, address + number * block)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            x, *areas = _words(op, ins[0], rows), *scratch
+            x = _words(op, ins[0], rows)
             for number, (first, end) in enumerate(shares):
                 place, target = ins[1] + number % 2 * block, outs[0] + HALF * first
                 if number > 1:
                     buffers[number].transfer(build, place)
-                constants.emit(build, place, end - first, x, areas, target if one_slot else areas[-1])
-                if not one_slot:
-                    self._put(op, build, areas[-1], target, end - first, (place, place + block))
+                constants.emit(build, place, end - first, x, scratch, target, outputs)
 
-        steps = tuple(constants.cycles(end - first, rows) for first, end in shares)
-        if not one_slot:
-            steps = tuple(cycles + self._putting(rows, end - first) for cycles, (first, end) in zip(steps, shares))
+        steps = tuple(constants.cycles(end - first, rows, outputs) for first, end in shares)
         loads = tuple(constants.load_cycles(end - first) for first, end in shares[2:])
         ahead, runs = buffers[:2], Runs(1, min(2 * size, outputs))
         moved = sum(buffer.nbytes for buffer in ahead)
         coming = Buffer(len(ahead) * block, "", moved, load, True, runs=runs, loads=len(ahead))
         view = (1, rows, 1, outputs)
         out = self.machine.activation_out(op.result, view, tuple((0, length) for length in view))
-        areas = constants.scratch(size, rows) + (() if one_slot else (transposed,))
-        inputs = (self._x(op, (0, rows)), coming)
+        counts = {end - first for first, end in shares}
+        areas = tuple(map(max, zip(*(constants.scratch(count, rows, outputs) for count in counts))))
+        inputs, apart = (self._x(op, (0, rows)), coming), constants.apart(size, len(shares))
         if not loads:
-            return TileWork(inputs, (out,), areas, compute, sum(steps))
+            return TileWork(inputs, (out,), areas, compute, sum(steps), apart)
         stream = Stream(steps, loads, sum(buffer.nbytes for buffer in buffers[2:]), True)
-        return TileWork(inputs, (out,), areas, compute, round(stream.times(0, 0)[0]), stream=stream)
-
-    def _put(
-        self, op: WeightOnlyMatmul, build: Build, source: int, target: int, columns: int, constants: Range
-    ) -> None:
-        """Copy the columns of a share to their place in the result; then its constants are done with."""
-        rows, kind, outputs = _rows(op), PRECISIONS[op.x.dtype][0], op.weight.shape[0]
-        shape, step = (1, rows, 1, columns), self.chip.aligned_strides((1, rows, 1, outputs), item=HALF)[1]
-        copied = arithmetic.unary(Ar.COPY, shape, Operand(target, kind, True, (0, step, 0, 1)), Operand(source, kind))
-        end = target + HALF * (step * (self.chip.channel_rows(0, rows) - 1) + columns)
-        build.issue(copied, [self.chip.plane(source, shape, HALF), constants], [(target, end)])
-
-    def _putting(self, rows: int, columns: int) -> int:
-        return self.machine.cycles.pass_cycles((1, rows, 1, columns), HALF)
+        return TileWork(inputs, (out,), areas, compute, round(stream.times(0, 0)[0]), apart, stream=stream)
 
     def _time(self, work: TileWork) -> float:
         """Cycles of a work alone, from the first load of its constants on."""

@@ -175,14 +175,21 @@ def tile_contents(value: Value, view: Shape, box: Box, word: int) -> Contents | 
 
 
 def repeated(value: Value, view: Shape, strides: Strides, box: Box, loaded: Shape, word: int) -> Contents | None:
-    """What a tile of `word`-byte elements holds of what repeats: a part of the operand, if the view has its axes."""
+    """What a tile of `word`-byte elements holds of what repeats: a part of the operand, if the view has its axes.
+
+    They are the operand's own, or its matrices and their rows.
+    """
     if value.type.rank != 4 or item_bytes(value) != word:
         return None
-    own = dims4(value)
-    part = tuple((0, 1) if size == 1 else interval for size, interval in zip(own, box))
-    axes = zip(own, view, strides, dense_strides(own))
-    same = all(size == 1 or (size, step) == (whole, dense) for size, whole, step, dense in axes)
-    return contents_of(value, own, part) if same and extents(part) == loaded else None
+    n, c, h, w = dims4(value)
+    owns: tuple[Shape, ...] = (n, c, h, w), (n * c, h, 1, w)
+    for own in owns:
+        part = tuple((0, 1) if size == 1 else interval for size, interval in zip(own, box))
+        axes = zip(own, view, strides, dense_strides(own))
+        same = all(size == 1 or (size, step) == (whole, dense) for size, whole, step, dense in axes)
+        if same and extents(part) == loaded:
+            return contents_of(value, own, part)
+    return None
 
 
 def result_buffer(chip: LaneFacts, value: Value, view: Shape, box: Box, word: int = 4) -> Buffer:
