@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from bmcompiler.ir import Block, Operation, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU, is_weight
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.places.shape import Reshape
+from bmcompiler.ops.layers.nn import Convolution
+from bmcompiler.ops.places.shape import Interleave, Reshape
 from bmcompiler.passes.rewriting import declared, make
 from bmcompiler.target import Target, unsupported_reason
 
@@ -69,17 +70,16 @@ def _cycles(target: Target, ops: Sequence[TensorOp], parts: int) -> int | None:
 
 
 def _cycles_of_images(target: Target, op: TensorOp, parts: int, behind: bool) -> int | None:
-    """Of an op that is computed in parts of its batch: a map may lie otherwise than its rows can be cut."""
+    """Of a layer whose maps lie otherwise than their rows can be cut, computed in parts of its batch."""
     images = op.results[0].shape[:1]
-    if parts == 1 or not images or images[0] % parts:
+    of_images = isinstance(op, (Convolution, Interleave)) or (op.pointwise and not any(map(is_weight, op.operands)))
+    if parts == 1 or not of_images or not images or images[0] % parts:
         return None
 
     def part(value: Value) -> TensorType:
         return value.type.with_shape((images[0] // parts, *value.shape[1:]))
 
-    cut = [value.shape[:1] == images and not is_weight(value) for value in op.operands]
-    inputs = iter(Block(part(value) for value, is_cut in zip(op.operands, cut) if is_cut).arguments)
-    operands = [next(inputs) if is_cut else value for value, is_cut in zip(op.operands, cut)]
+    operands = [Block([part(op.operands[0])]).arguments[0], *op.operands[1:]]
     draft = make(op.opname, operands, declared(op), [part(value) for value in op.results])
     cycles = None if unsupported_reason(target, draft) is not None else target.local_cycles(draft)
     if cycles is not None and behind:

@@ -92,7 +92,7 @@ class LaneTarget(Target, Generic[P]):
         """By the copy inside local memory, else out of it and back."""
         kernel, value = self._taking(op), op.operands[0]
         work = kernel.whole(op) if isinstance(kernel, DeviceKernel) and isinstance(op, TensorOp) else None
-        wanted = None if work is None else work.inputs[0].contents
+        wanted = work.inputs[0].contents if work is not None and work.inputs else None
         if wanted is None or value.type.rank != 4:
             return 0
         have = contents_of(value, dims4(value), whole_box(dims4(value)))

@@ -42,10 +42,8 @@ class Note(NamedTuple):
 class Notes:
     """What commands touch. `record` is the one at hand, `write` says how it uses the operand at hand."""
 
-    record: int
-    write: bool
-
     def __init__(self) -> None:
+        self.record, self.write = 0, False
         self.found: list[Note] = []
 
     def add(self, space: int, place: tuple[int, int], shape: Shape, strides: Shape, item: int) -> None:
