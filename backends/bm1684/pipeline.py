@@ -38,6 +38,7 @@ PIPELINE = PipelineTable(
         PassRow("join-groups", "bits stay, so at the best level alone, as for all that follow", BEST),
         PassRow("join-upsamples", "joins maps while they are whole and small", BEST),
         PassRow("dead-code", "plans count nothing that is not compiled", precisions=FLOATS),
+        PassRow("split-images{part=0.9,single=true}", "leaves single images to fill-image-slots", BEST, BYTES),
         PassRow("fill-image-slots", "maps have the channels they keep; now their rows become bands", BEST, BYTES),
         PassRow("move-bands", "moves the bands of fill-image-slots into floats", BEST, BYTES),
         PassRow("split-deconv{kind=integers}", "takes deconvolutions in bands, too", BEST, BYTES),

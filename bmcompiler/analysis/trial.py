@@ -29,7 +29,7 @@ class Trial:
         after = [each.name for each in passes].index(behind) + 1
         copy = copy_module(module)
         try:
-            run_pipeline(copy, Pipeline(passes[after:]), PassContext(self.target), ran=passes[:after])
+            run_pipeline(copy, Pipeline(passes[after:]), PassContext(self.target, trial=self), ran=passes[:after])
             model = self.target.compile([copy], self.level).model
             analysis = analysis_of(self.target.name, model, profile=self.target.profile)
             return None if analysis is None else analysis.timing()

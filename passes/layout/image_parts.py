@@ -30,6 +30,14 @@ def parts_of(function: Function, target: Target, level: int) -> Iterator[tuple[f
             yield cycles * images / size, one
 
 
+def single_image(function: Function, target: Target) -> Function | None:
+    """The form of a function for one image; None where all images fill a word, or more than one."""
+    if function.arguments[0].shape[0] >= _word(function, target):
+        return None
+    one = rebatch(function, 1, folded=True, tokens=True)
+    return None if one is None or _has_constant_output(one) or not _adds_alike(target, function, one) else one
+
+
 def least_cycles(function: Function, target: Target, level: int) -> float | None:
     """What a function takes at once or in parts of its batch, whichever is less; None where the target does not say."""
     whole = target.planned_cycles(function, level)
@@ -40,10 +48,14 @@ def least_cycles(function: Function, target: Target, level: int) -> float | None
 
 def _sizes(function: Function, target: Target) -> list[int]:
     """Numbers of images that parts may have, most first: words of them in every type."""
-    images = function.arguments[0].shape[0]
-    values = (*function.arguments, *(value for op in function.ops if op.operands for value in op.results))
-    word = max(target.image_slots(value.dtype) for value in values)
+    images, word = function.arguments[0].shape[0], _word(function, target)
     return [images // parts for parts in range(2, images + 1) if images % parts == 0 and images // parts % word == 0]
+
+
+def _word(function: Function, target: Target) -> int:
+    """Images that share a word in the type that packs most."""
+    values = (*function.arguments, *(value for op in function.ops if op.operands for value in op.results))
+    return max(target.image_slots(value.dtype) for value in values)
 
 
 def _adds_alike(target: Target, function: Function, part: Function) -> bool:

@@ -10,7 +10,7 @@ from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.ops.places.bands import FromBands, ToBands
-from bmcompiler.ops.places.shape import Interleave
+from bmcompiler.ops.places.shape import Interleave, Slice
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, producer, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
@@ -25,9 +25,9 @@ class MoveBands(TargetPatternPass):
        regroup_bands
 
     Floats take words of their own, so that a band is an image to copy, where integers of bands share words. Inputs of
-    the net become integers first, and its results floats last: on their way from and to global memory any view of the
-    elements is good. It is done where the target computes all of it in local memory, and says that it takes less time
-    than what it does now. All values stay.
+    the net, and images of these, become integers first, and its results floats last: on their way from and to global
+    memory any view of the elements is good. It is done where the target computes all of it in local memory, and says
+    that it takes less time than what it does now. All values stay.
     """
 
     name = "move-bands"
@@ -50,7 +50,7 @@ class MoveBands(TargetPatternPass):
     def before(self, op: ToBands, rewriter: Rewriter) -> bool:
         """Rule 2."""
         whole = producer(op.x, Quantize)
-        if whole is None or whole.x.op is None or _is_along_axes(whole.type.quant):
+        if whole is None or _is_of_input(whole.x) or _is_along_axes(whole.type.quant):
             return False
         if whole.type.quant is None or op.fill != whole.type.quant.zero_point:
             return False
@@ -92,6 +92,14 @@ class MoveBands(TargetPatternPass):
 def _is_computed_with(value: Value) -> bool:
     """Whether ops read a value, not only who runs the net."""
     return any(user.results for user in value.users)
+
+
+def _is_of_input(value: Value) -> bool:
+    """Whether a value is an input, or images of one: these lie in global memory as they are."""
+    images = producer(value, Slice)
+    if images is not None and images.result.shape[1:] == images.x.shape[1:] and min(images.steps) > 0:
+        return images.x.op is None
+    return value.op is None
 
 
 def _is_along_axes(quant: object) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from bmcompiler.codegen.partition import partition
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir.copying import copy_module
 from bmcompiler.ir.keys import IMAGE, MACS, is_return
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
-from bmcompiler.passes.layout.image_parts import has_images, parts_of
+from bmcompiler.passes.layout.image_parts import has_images, parts_of, single_image
 from bmcompiler.passes.rewriting import make
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.quant.other_batch import keeps_samples_apart
@@ -38,6 +39,9 @@ class SplitImages(Pass):
     one after the other take about the least time in groups that are soon found. It is done where that is less than
     `part` of the time of all at once, and then less than `nearly` of it in groups of `level` before these are refined:
     those of few images gain more by that, and let less move. Each sum keeps its order.
+
+    `single`: images that are fewer than a word takes are parts of one each, whose rows `fill-image-slots` then makes
+    bands, where the whole program takes less than `part` of the time so: words take as long with a place left.
     """
 
     name = "split-images"
@@ -47,11 +51,12 @@ class SplitImages(Pass):
     part: float = 0.95
     nearly: float = 1.0
     level: int = 2
+    single: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         modified, functions, known = False, list(module.functions), set(module.weights)
         for number, function in enumerate(functions):
-            split = None if ctx.target is None else self._quicker(function, ctx.target)
+            split = self._split(module, function, ctx)
             if split is None:
                 continue
             pair, single = (
@@ -65,6 +70,11 @@ class SplitImages(Pass):
             del module.weights[key]
         return PassResult(modified)
 
+    def _split(self, module: Module, function: Function, ctx: PassContext) -> Function | None:
+        if ctx.target is None:
+            return None
+        return self._by_one(module, function, ctx) if self.single else self._quicker(function, ctx.target)
+
     def _quicker(self, function: Function, target: Target) -> Function | None:
         """The function in parts of the batch; None where all at once is as quick."""
         whole = target.planned_cycles(function, 1) if has_images(function) else None
@@ -77,6 +87,20 @@ class SplitImages(Pass):
         split = _Split(function, next(one for cycles, one in found if cycles <= least * _ALIKE), target).made
         together, apart = (target.planned_cycles(each, self.level) for each in (function, split))
         return split if together is not None and apart is not None and apart < together * self.nearly else None
+
+    def _by_one(self, module: Module, function: Function, ctx: PassContext) -> Function | None:
+        """The function image by image; None where its program is as quick with all of them in one word."""
+        if ctx.trial is None or len(module.functions) > 1 or not has_images(function):
+            return None
+        one = single_image(function, ctx.target)
+        if one is None:
+            return None
+        split = _Split(function, one, ctx.target).made
+        draft = copy_module(module)
+        draft.functions = (split,)
+        together, apart = (ctx.trial.timing(each, self.name) for each in (module, draft))
+        quicker = together is not None and apart is not None and apart.cycles < together.cycles * self.part
+        return split if quicker else None
 
 
 class _Split:

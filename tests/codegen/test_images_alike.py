@@ -33,6 +33,13 @@ def test_images_that_are_alike(count: int) -> None:
     assert groups == [part for image in images for part in ((image[:2], "a"), (image[2:], "b"))]
 
 
+def test_what_a_pass_puts_behind_an_image_is_of_it() -> None:
+    ops = chains(*[("relu", "sqrt", "exp")] * 2)
+    for op in ops[3:5]:
+        del op.attributes[IMAGE]
+    assert images_of(ops) == [ops[1::2], ops[2::2]]
+
+
 @pytest.mark.parametrize(
     "kinds", [[("relu", "sqrt")], [("relu", "sqrt"), ("sqrt", "relu")], [("relu",), ("relu", "exp")]]
 )

@@ -155,6 +155,28 @@ def test_programs_in_parts_are_proven_on_the_chip(chip: str, precision: str, ima
     assert result.checked is not None and result.checked.samples == 1
 
 
+def few_channels(images: int) -> Module:
+    """Layers on maps that are large for their channels."""
+    rng, b = np.random.default_rng(3), Builder.new("net")
+    x = b.input("x", TensorType((images, 3, 120, 80), "f32"))
+    for channels in (16, 16, 32):
+        weight = rng.standard_normal((channels, x.shape[1], 3, 3)).astype(np.float32)
+        x = b.relu(b.conv(x, b.weight(weight, "w"), pads=(1, 1, 1, 1)))
+    return b.outputs([b.reduce(x, method="mean", axes=(2, 3))], ["y"])
+
+
+def test_images_that_leave_places_in_words_of_bytes_are_computed_one_by_one_as_bands(tmp_path: Path) -> None:
+    """Two took 2.8 times as long as one, whose rows fill the words, and as long as four."""
+    samples = {"x": np.random.default_rng(1).standard_normal((2, 3, 120, 80), np.float32)}
+    options: Any = {"target": "bm1684", "quantize": "int8", "table": table_of(few_channels(2), samples, tmp_path)}
+    one = bmcompiler.compile_module(few_channels(1), **options, check="never")
+    two = bmcompiler.compile_module(few_channels(2), **options, check="always")
+    taken = [timing.cycles for each in (one, two) if (timing := estimate(each)) is not None]
+    assert taken[1] <= 2.1 * taken[0], taken
+    assert [op.operands[0].shape[0] for op in two.module.walk() if op.short_name == "conv"] == [4] * 6
+    assert two.checked is not None
+
+
 _MODES = [
     ("bm1684", "f32"),
     ("bm1684", "int8"),

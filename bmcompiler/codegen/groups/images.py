@@ -13,13 +13,25 @@ Group = tuple[list[Operation], Slices]
 
 def images_of(ops: Sequence[Operation]) -> list[list[Operation]]:
     """The ops of each image, in order; none where the ops of two images are not alike, or all are of one."""
-    found: dict[object, list[Operation]] = {}
+    found: dict[int, list[Operation]] = {}
+    known = _known(ops)
     for op in ops:
-        if IMAGE in op.attributes:
-            found.setdefault(op.attributes[IMAGE], []).append(op)
+        if op in known:
+            found.setdefault(known[op], []).append(op)
     images = list(found.values())
     alike = all([_form(op) for op in image] == [_form(op) for op in images[0]] for image in images)
     return images if alike and len(images) > 1 else []
+
+
+def _known(ops: Sequence[Operation]) -> dict[Operation, int]:
+    """The image of each op that is of one: its own, or that of all that it reads."""
+    known: dict[Operation, int] = {}
+    for op in ops:
+        read = {known.get(value.op) for value in op.operands if value.op is not None and value.op.operands}
+        image = op.attributes.get(IMAGE, next(iter(read)) if len(read) == 1 else None)
+        if image is not None:
+            known[op] = image
+    return known
 
 
 def repeated(groups: Sequence[Group], images: Sequence[Sequence[Operation]]) -> list[Group]:
