@@ -68,11 +68,10 @@ def rescale(scale: float, *, floor: bool = False) -> Rescale:
 def low(total: Array, factor: Rescale, dtype: str) -> Array:
     """LowPrecisionSymmetric. `total`: integers, bias included; `dtype`: i8 or u8. Returns an array of `dtype`."""
     out = arith.requantize(total, factor.shift, dtype)
-    multiplier = factor.multiplier
     if factor.residual == 1.0:
         return out
-    wide = out.astype(np.int32 if multiplier < 1 << 22 else np.int64)
-    return arith.requantize(wide * multiplier, 7, dtype)
+    wide = out.astype(np.int32 if factor.shift else np.int64)  # what shifts is below 1: times 255 at most
+    return arith.requantize(wide * factor.multiplier, 7, dtype)
 
 
 def high(total: Array, factor: Rescale, dtype: str, bias: Array | None = None) -> Array:

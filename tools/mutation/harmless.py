@@ -96,7 +96,6 @@ HARMLESS: dict[str, str] = {
     "numeric.narrowing:c065cafdafd2": "only magnitudes above it are changed",
     "numeric.ordered:9dceccc5d467": "blocks of rows that are added in their turn, however many",
     "numeric.quant_modes:6b70f921cdbe": "the residual is positive, where both roundings are one",
-    "numeric.quant_modes:9e3263da097c": "either type holds the products at the bound",
     "numeric.rounding:b84e50a7b834": "the way for wide shifts gives the same for all, only slower",
     "numeric.rounding:e33ce22e0222": "a shift by all bits leaves 0 either way",
     "passes.quantization.conversions.elementwise:b1b3d0032ba4": "what is repeated is 1 or the whole",
