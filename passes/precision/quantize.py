@@ -58,9 +58,10 @@ class Quantize(Pass):
     have one of the modes of `quant_modes`, or rule 12's: `mode`, or with "auto" what rule 5 chooses, and
     6. What stays in float runs on the chip if that has float instructions; inputs and outputs stay float too, unless
        `io` is "integer".
-    7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs;
-       those of mse, if they bring all outputs as near as rule 5 wants them. Raw scores that decide at 0 end where a
-       sigmoid is 0.0003: what is further below says nothing else, and counts as no error.
+    7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs,
+       or that keep clearly more decisions, where some are lost; those of mse, if they bring all outputs as near as
+       rule 5 wants them. Raw scores that decide at 0 end where a sigmoid is 0.0003: what is further below says nothing
+       else, and counts as no error.
     8. With `correct_bias` and mode = auto, biases take back what the integers shift on average, where samples that it
        was not measured on confirm that this helps (`quantization.choice.biases`). Not by default: outputs come nearer
        to float, but confidences move, and detectors were seen to lose by it.

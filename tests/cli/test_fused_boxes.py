@@ -24,8 +24,6 @@ onnxruntime = pytest.importorskip("onnxruntime")
 FACES: dict[str, Any] = {"letterbox": 0, "mean": 127.5, "std": 127.5}
 CHIPS = [("bm1684", "f32", "bgr-nchw"), ("bm1684x", "f16", "rgb-nhwc"), ("bm1684x", "int8", "bgr-nchw")]
 CHIPS += [("bm1684", "int8", "rgb-nhwc"), ("bm1880", "int8", "rgb-nhwc")]
-NEAR = {"bm1684x": 1, "bm1684": 1, "bm1880": 0.9}
-"""Share of a YOLO's boxes within 2 pixels."""
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +87,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.mark.sweep
 @pytest.mark.parametrize(("target", "quantize", "pixels"), CHIPS[1:])
 def test_boxes_of_a_letterboxed_yolo(target: str, quantize: str, pixels: str, pages: tuple[Path, Path]) -> None:
-    """Bytes of the BM1880 give some boxes 3 pixels off: a step of the logarithm of a size is as much."""
+    """All boxes of the float network and no others, by default options; on the BM1880 thresholds by kl lose some."""
     shown, seen = pages
     options: dict[str, Any] = {"letterbox": 114, "channel_order": "bgr"}
     model = third_party("yolox_chars.onnx")
@@ -104,6 +102,6 @@ def test_boxes_of_a_letterboxed_yolo(target: str, quantize: str, pixels: str, pa
     for number, sample in enumerate(samples):
         boxes = yolox(net.run(None, {taken.name: sample[None]}))
         mine = yolox([found[number : number + 1]])
-        assert len(boxes) >= 8 and abs(len(mine) - len(boxes)) <= 1
+        assert len(boxes) >= 8 and len(mine) == len(boxes)
         distances += [min(np.abs(np.subtract(each, box)).max() for each in mine) for box in boxes]
-    assert np.mean(np.array(distances) < 2) >= NEAR[target], sorted(distances)[-5:]
+    assert max(distances) < 2, sorted(distances)[-5:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import exp
+from math import exp, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.passes.precision.calibrate import float_values, set_thresholds
 from bmcompiler.passes.quantization.building import Building
+from bmcompiler.passes.quantization.choice.measured import Measured
 from bmcompiler.passes.quantization.choice.reference import Reference
 
 Candidates = Mapping[str, Sequence[float]]
@@ -23,6 +24,8 @@ _LEAST = 1e-6
 """Energies below this are the same: nothing is gained by less."""
 _ALIKE = 1.02
 """How many times the error of the best the next one's is at most where it does not matter which is taken."""
+_FEWER = 0.7
+"""Part of the lost decisions of the method with the least errors that one with larger errors may lose in its place."""
 _LOOK = 1
 """Samples on which all methods are measured of a large net."""
 _PRODUCTS = 16 << 30
@@ -41,7 +44,9 @@ def best_method(
     The last one, that of `Calibrate`, is it where it leaves no cluster a larger error than `enough`. Otherwise a
     method is judged by the errors of all clusters, each of which counts in proportion: half the error of one is
     worth twice that of another. Of large nets all are measured on `_LOOK` samples and the better half of them on
-    twice as many others, too, unless they are alike: samples differ less there than in nets of few values.
+    twice as many others, too, unless they are alike: samples differ less there than in nets of few values. Where
+    decisions are lost that should be kept, and clearly fewer by another of those measured so, it is that one: bounds
+    that cut off what is large and rare come near to float on the whole, and lose what this decides.
     """
     steps = range(len(reference.steps))
     products = sum(op.products() for op in function.ops) * len(steps) * len(candidates)
@@ -62,10 +67,23 @@ def best_method(
     for method in left if len(left) > 1 else ():
         more = reference.output_errors(nets[method], rest)
         found[method] = judged((sums[method] * len(look) + more * len(rest)) / (len(look) + len(rest)))
-    best = min(left, key=found.__getitem__)
+    nearest = min(left, key=found.__getitem__)
+    kept = {method: reference.measured(nets[method], [*look, *rest]) for method in left} if len(left) > 1 else {}
+    best = _deciding(nearest, kept) if kept and not kept[nearest].keeps else nearest
     set_thresholds(function, candidates[best])
     others = "".join(f", {value:.2%} with {method}" for method, value in found.items() if method != best)
-    return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes{others}"
+    why = ""
+    if best != nearest:
+        why = f"; it keeps {kept[best].decisions.share:.1%} of decisions, {nearest} {kept[nearest].decisions.share:.1%}"
+    return f"thresholds by {best}: outputs are {found[best]:.2%} from float in the least exact modes{others}{why}"
+
+
+def _deciding(nearest: str, kept: Mapping[str, Measured]) -> str:
+    """The method that loses fewest decisions, where that is no chance; else the one with the least errors."""
+    lost = {method: measured.decisions.of - measured.decisions.kept for method, measured in kept.items()}
+    best = min(lost, key=lost.__getitem__)
+    clear = lost[nearest] - lost[best] > sqrt(lost[nearest] + lost[best])
+    return best if clear and lost[best] <= _FEWER * lost[nearest] else nearest
 
 
 def of_scores(function: Function, candidates: Candidates, reference: Reference) -> tuple[Candidates, list[str]]:
