@@ -296,12 +296,18 @@ def only_whole(node: ast.BinOp) -> ast.AST:
     return ast.BinOp(node.left, ast.FloorDiv(), ast.IfExp(is_whole, node.right, ast.Constant(0)))
 
 
-def broken(source: str, digest: str) -> ast.Module:
-    """The module with that one fault; LookupError where the source has no such one."""
-    tree = ast.parse(source)
+def fault_of(tree: ast.Module, digest: str) -> Fault:
+    """The fault of a module that has this digest; LookupError where there is none."""
     fault = next((each for each in faults(tree) if each.digest() == digest.removeprefix(ONLY_WHOLE)), None)
     if fault is None:
         raise LookupError(f"no fault {digest} in this source")
+    return fault
+
+
+def broken(source: str, digest: str) -> ast.Module:
+    """The module with that one fault; LookupError where the source has no such one."""
+    tree = ast.parse(source)
+    fault = fault_of(tree, digest)
     wrong = fault.replacement
     if digest.startswith(ONLY_WHOLE):
         assert isinstance(fault.node, ast.BinOp), "only divisions leave a remainder"

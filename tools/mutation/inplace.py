@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 
-from mutation.faults import broken
+from mutation.faults import broken, fault_of
 from mutation.targets import ROOT, file_of
 
 Functions = dict[tuple[str, CodeType], list[FunctionType]]
@@ -26,7 +26,11 @@ def all_functions() -> Functions:
 
 
 def make(module: str, digest: str, functions: Functions) -> bool:
-    """Put the fault into the functions of a module; False where none has its code, or none can take it."""
+    """Put the fault into the functions of a module; False where none has its code, or none can take it.
+
+    What stands in a class but in no function of it is done with on import. A tree that was changed anywhere may give
+    other functions another code, too, which is as right as theirs.
+    """
     path = file_of(module)
     source = path.read_text(encoding="utf-8")
     right = compile(ast.parse(source), str(path), "exec", dont_inherit=True)
@@ -41,7 +45,8 @@ def make(module: str, digest: str, functions: Functions) -> bool:
         return False
     for function, after in changed:
         function.__code__ = after
-    return bool(changed)
+    has_it = fault_of(ast.parse(source), digest).function
+    return any(function.__qualname__.replace(".<locals>", "") == has_it for function, _ in changed)
 
 
 def pairs(right: CodeType, wrong: CodeType) -> Iterator[tuple[CodeType, CodeType]]:

@@ -27,7 +27,7 @@ from mutation.limited import Limited
 from mutation.loaded import MEMORY, Teller, serve
 from mutation.probes import PROBE, probed
 from mutation.remembered import Remembered
-from mutation.targets import every_module
+from mutation.targets import ROOT, every_module
 
 
 class Recorder(Limited, Remembered):
@@ -41,6 +41,7 @@ class Recorder(Limited, Remembered):
         self.files: dict[str, dict[str, tuple[float, set[str]]]] = {}
         self.collected: set[Path] = set()
         self.failed = False
+        self.wrong: set[Path] = set()
         modules = every_module()
         loading.install(modules.__contains__, self.change, {PROBE: self.now.add})
         self.install()
@@ -65,10 +66,14 @@ class Recorder(Limited, Remembered):
             file = item.nodeid.partition("::")[0]
             self.files.setdefault(file, {})[item.nodeid] = (time.process_time() - start, names)
         if nextitem is None or nextitem.path != item.path:
-            reach.write(item.path, self.files.pop(item.nodeid.partition("::")[0], {}))
+            tests = self.files.pop(item.nodeid.partition("::")[0], {})
+            if item.path not in self.wrong:
+                reach.write(item.path, tests)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed = self.failed or not report.passed
+        if report.failed:  # what it reaches is not known, so the file is asked again
+            self.wrong.add(ROOT / report.nodeid.partition("::")[0])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
