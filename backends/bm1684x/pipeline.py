@@ -50,6 +50,7 @@ PIPELINE = PipelineTable(
         PassRow(
             "fill-lanes{kind=integers,planned=true}", "plans the whole net, whose floats are in place", BEST, BYTES
         ),
+        PassRow("ordered-rows", "permutes of heads are in place, and have their time in local memory"),
         PassRow("dead-code", "plans count nothing that is not compiled"),
         PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
         PassRow("split-images{level=1}", _COPIES, (1,)),

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from planned_cycles import Computation, check, computations, kernels_met, taken, tile_kernels
 from test_bm1684x_column_copies import swapped
 from test_bm1684x_computed_indices import INDEXED
+from test_bm1684x_ordered_rows import ordered
 from test_bm1684x_table_rows import lookup
 from test_bm1684x_top_k import RANKED
 from test_bm1684x_weight_only import packed_weights
@@ -175,6 +176,8 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"i8 {name}", partial(compiled, built(words), [(2, 70, 9, 5)], "f32", "i8")
     yield "table", partial(compiled, _looked_up, [(2, 70, 9, 5)], "f32", "i8")
     yield "table rows", partial(bmcompiler.compile_module, lookup(np.ones((9, 5), np.float32), (70,)), target="bm1684x")
+    rows = ordered(196, 96, (196,), "f16")
+    yield "ordered rows", partial(bmcompiler.compile_module, rows, target="bm1684x", quantize="f32")
     yield "i32 rest", partial(compiled, lambda b, *x: b.mod(*x), [(2, 70, 9, 5)] * 2, "f32", "i32")
     yield "i32 sum", partial(compiled, lambda b, *x: b.add(*x, wrap=True), [(2, 70, 9, 5)] * 2, "f32", "i32")
     for name, make in {**INDEXED, **RANKED}.items():

@@ -10,10 +10,11 @@ from bmcompiler.backends.bm1684x.kernels.int_conv import IntConvKernel, IntDecon
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
+from bmcompiler.backends.bm1684x.kernels.ordered_rows import OrderedRowsKernel
 from bmcompiler.backends.bm1684x.kernels.row_products import HalfMatmulKernel, SingleMatmulKernel
 from bmcompiler.backends.bm1684x.kernels.scattered_rows import ScatteredRowsKernel
 from bmcompiler.backends.bm1684x.kernels.table_rows import TableRowsKernel
-from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_constant
+from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.functions.activation import FunctionKernel
 from bmcompiler.backends.lanes.kernels.functions.convert import CastKernel
@@ -70,10 +71,16 @@ class _IndexForms(FormsKernel[TensorOp]):
 
 
 class GatherForms(_IndexForms):
-    """gather by constants, and of rows of a table by indices that the net computes or is given."""
+    """gather by constants, few or many, and of rows of a table by indices that the net computes or is given."""
 
     ops = (Gather,)
-    kinds = (GatherKernel, TableRowsKernel)
+    kinds = (GatherKernel, TableRowsKernel, OrderedRowsKernel)
+
+    def form(self, op: TensorOp) -> DeviceKernel[Any]:
+        assert isinstance(op, Gather), "the ops of this class"
+        many = is_constant(op.indices) and op.indices.type.size > self.chip.lanes
+        rows = many and is_activation(op.x) and op.axis % op.x.type.rank == 0
+        return self.forms[2] if rows else super().form(op)
 
 
 class GatherElementsForms(_IndexForms):

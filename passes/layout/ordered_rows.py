@@ -1,0 +1,168 @@
+"""Rows that slices, concatenations and permutes bring into another order are loaded in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
+from bmcompiler.ir import Rewriter, TensorType, Value
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
+from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.places.index import Gather
+from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
+from bmcompiler.passes.drafts import without_numbers
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild, sole
+from bmcompiler.target import unsupported_reason
+
+_Moving = Permute | Slice | Concat
+_LEAST = 1 << 14
+"""Elements below which the starts of commands, which targets may leave out, count more."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Numbers of the rows of `source` that a value consists of; along the last axis those that lie side by side."""
+
+    source: Value
+    numbers: np.ndarray
+    ops: tuple[TensorOp, ...]
+
+    @property
+    def width(self) -> int:
+        """Elements of a row."""
+        return int(self.source.shape[-1])
+
+
+@dataclass(frozen=True)
+class OrderedRows(TargetPatternPass):
+    """Windows, shifts of maps and neighbours as channels are rows in another order: one gather instead of copies.
+
+    1. slices, concats and permutes of one value, reshapes between them, which keep its rows whole and nobody else
+       reads                           : gather of its rows by a constant
+    2. cast to fewer bytes of a gather : gather of the cast
+    It is done where the target takes less time for the gather than for copies through global memory. Rows only move.
+    """
+
+    name = "ordered-rows"
+    requires = (NO_GROUPS,)
+    breaks = (NO_LAYOUT,)
+    loses_bits = False
+
+    def table(self) -> PatternTable:
+        return {
+            **on(Permute, self.gathered),
+            **on(Slice, self.gathered),
+            **on(Concat, self.gathered),
+            **on(Cast, self.narrowed),
+        }
+
+    def gathered(self, op: _Moving, rewriter: Rewriter) -> bool:
+        """Rule 1."""
+        found = _rows_of(op.result)
+        if (
+            not found.ops
+            or found.source.type.rank < 2
+            or self.constant(found.source) is not None
+            or _goes_on(op, op.result)
+        ):
+            return False
+        inner = [result for each in found.ops if each is not op for result in each.results]
+        if any(user not in found.ops for value in inner for user in value.users) or not self._is_quicker(op, found):
+            return False
+        order = self.weight(_order(found), None, op, rewriter, f"{op.label}.order")
+        flat, picked, shaped = _parts(op, found, order)
+        rewriter.insert_before(op, flat)
+        rewriter.insert_before(op, picked)
+        rewriter.replace_with(op, shaped, absorbed=[each for each in found.ops if not isinstance(each, Reshape)])
+        return True
+
+    def narrowed(self, op: Cast, rewriter: Rewriter) -> bool:
+        """Rule 2."""
+        value = op.operands[0]
+        while (shaped := sole(value, Reshape)) is not None:
+            value = shaped.operands[0]
+        gather = sole(value, Gather)
+        if gather is None or self.constant(gather.indices) is None or PLACE_CPU in {*op.attributes, *gather.attributes}:
+            return False
+        if op.type.numpy.itemsize >= gather.x.type.numpy.itemsize:
+            return False
+        cast = rebuild(op, [gather.x])
+        cast.attributes.pop(TENSOR_NAME, None)
+        rewriter.insert_before(gather, cast)
+        moved = make("gather", [cast.result, gather.indices], {"axis": gather.axis}, None, gather.location)
+        rewriter.insert_before(gather, moved)
+        rewriter.replace_with(op, make("reshape", [moved.result], {"shape": op.type.shape}, None, op.location))
+        return True
+
+    def _is_quicker(self, op: TensorOp, found: _Rows) -> bool:
+        """Whether a gather takes less time than copies outside of local memory, and the load of the last one."""
+        target, before = self.target, 0
+        for each in found.ops:
+            if not isinstance(each, Reshape) and target.local_cycles(each) is None:
+                before += target.moving_cycles(each) or 0
+        if not before or op.type.size < _LEAST:
+            return False
+        order = without_numbers(op.result, _order(found).shape)
+        order.type = TensorType(order.shape, "i32")
+        flat, picked, shaped = _parts(op, found, order)
+        taken = None if unsupported_reason(target, picked) is not None else target.cycles(picked)
+        for each in (shaped, picked, flat):
+            each.drop_operands()
+        return taken is not None and taken < before + target.loading_cycles(op.type.nbytes)
+
+
+def _order(found: _Rows) -> np.ndarray:
+    """Numbers of rows; with a second axis where several of them lie side by side."""
+    numbers = found.numbers.reshape(-1, found.numbers.shape[-1]).astype(np.int32)
+    return numbers.ravel() if numbers.shape[-1] == 1 else numbers
+
+
+def _parts(op: TensorOp, found: _Rows, order: Value) -> tuple[TensorOp, TensorOp, TensorOp]:
+    """The source as rows, the gather, and its result in the shape of the op's."""
+    flat = make(
+        "reshape", [found.source], {"shape": (found.source.type.size // found.width, found.width)}, None, op.location
+    )
+    picked = make("gather", [flat.result, order], {"axis": 0}, None, op.location)
+    return flat, picked, make("reshape", [picked.result], {"shape": op.type.shape}, None, op.location)
+
+
+def _rows_of(value: Value) -> _Rows:
+    """The rows that a value consists of: those of itself where nothing moved them."""
+    op = value.op
+    if isinstance(op, Reshape | _Moving) and value.type.rank and PLACE_CPU not in op.attributes:
+        parts = [_rows_of(x) for x in op.operands]
+        if len({part.source for part in parts}) == 1:
+            numbers = _moved(op, [part.numbers for part in parts], parts[0].width)
+            if numbers is not None:
+                ops = dict.fromkeys(each for part in parts for each in part.ops)
+                return _Rows(parts[0].source, numbers, (*ops, op))
+    outer = value.shape[:-1]
+    return _Rows(value, np.arange(prod(outer)).reshape(*outer, 1), ())
+
+
+def _moved(op: TensorOp, numbers: Sequence[np.ndarray], width: int) -> np.ndarray | None:
+    """The numbers of rows of `width` elements behind an op; None where it parts their elements."""
+    last = op.type.rank - 1
+    if isinstance(op, Reshape):
+        (found,), shape = numbers, op.type.shape
+        return found.reshape(*shape[:-1], shape[-1] // width) if width and shape[-1] % width == 0 else None
+    if isinstance(op, Permute) and op.order[-1] != last:
+        return None
+    if isinstance(op, Slice) and (op.starts[last], op.ends[last], op.steps[last]) != (0, op.x.shape[last], 1):
+        return None
+    return np.asarray(op.evaluate(*numbers))
+
+
+def _goes_on(op: TensorOp, value: Value) -> bool:
+    """Whether what reads a value moves the rows of `op` further."""
+    for user in value.users:
+        if isinstance(user, Reshape) and _goes_on(op, user.result):
+            return True
+        if isinstance(user, _Moving) and op in _rows_of(user.result).ops:
+            return True
+    return False

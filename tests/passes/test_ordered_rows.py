@@ -1,0 +1,120 @@
+"""Rows of maps in another order: what becomes one gather, with the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.ops.builder import Builder
+from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.target import find_target
+
+SIDE, WINDOW, WIDTH = 28, 7, 128
+
+
+def rolled(b: Builder, x: Value, axis: int, by: int) -> Value:
+    """A map [1, side, side, c] moved around along an axis."""
+    ends = [1, SIDE, SIDE, WIDTH]
+    low, high = [0, 0, 0, 0], list(ends)
+    low[axis] = high[axis] = by
+    steps = [1] * 4
+    parts = [b.slice(x, starts=low, ends=ends, steps=steps), b.slice(x, starts=[0] * 4, ends=high, steps=steps)]
+    return b.concat(*parts, axis=axis)
+
+
+def windows(b: Builder, x: Value) -> Value:
+    """[1, side, side, c] -> [windows * places, c]."""
+    count = SIDE // WINDOW
+    cut = b.reshape(x, shape=[1, count, WINDOW, count, WINDOW, WIDTH])
+    return b.reshape(b.permute(cut, order=[0, 1, 3, 2, 4, 5]), shape=[SIDE * SIDE, WIDTH])
+
+
+def merged(b: Builder, x: Value) -> Value:
+    """Four neighbours become the channels of one place."""
+    ends = [1, SIDE, SIDE, WIDTH]
+    parts = [
+        b.slice(x, starts=[0, row, column, 0], ends=ends, steps=[1, 2, 2, 1]) for column in (0, 1) for row in (0, 1)
+    ]
+    return b.reshape(b.concat(*parts, axis=3), shape=[SIDE * SIDE // 4, 4 * WIDTH])
+
+
+def net(kind: str, dtype: str = "f32") -> Module:
+    b = Builder.new("net")
+    x = b.relu(b.input("x", TensorType((1, SIDE, SIDE, WIDTH), dtype)))
+    if kind == "turned":
+        turned = b.slice(x, starts=[0, SIDE - 1, 0, 0], ends=[1, -1, SIDE, WIDTH], steps=[1, -1, 1, 1])
+        made = windows(b, turned)
+    elif kind == "shifted":
+        made = windows(b, rolled(b, rolled(b, x, 1, 3), 2, 3))
+    else:
+        made = windows(b, x) if kind == "windows" else merged(b, x)
+    return b.outputs([b.relu(b.cast(made, dtype="f16") if dtype == "f32" else made)], ["y"])
+
+
+def ops(module: Module, target: str = "bm1684x") -> list[str]:
+    """What is left by the pass, which keeps every bit of the outputs."""
+    given = {"x": np.random.default_rng(0).standard_normal((1, SIDE, SIDE, WIDTH))}
+    inputs = {name: given[name].astype(module.main.arguments[0].type.numpy) for name in module.main.input_names}
+    before = run_module(module, inputs)
+    context = PassContext(target=find_target(target))
+    run_pipeline(module, "ordered-rows", context)
+    verify_module(module)
+    for name, after in run_module(module, inputs).items():
+        np.testing.assert_array_equal(before[name].view(np.uint8), after.view(np.uint8))
+    assert not run_pipeline(module, "ordered-rows", context)
+    return [op.short_name for op in module.main.ops[:-1] if op.short_name not in ("reshape", "weight")]
+
+
+@pytest.mark.parametrize("kind", ["windows", "shifted", "merged", "turned"])
+def test_copies_become_a_gather_behind_the_cast(kind: str) -> None:
+    assert ops(net(kind)) == ["relu", "cast", "gather", "relu"]
+    assert ops(net(kind, "f16")) == ["relu", "gather", "relu"]
+
+
+def test_neighbours_lie_side_by_side() -> None:
+    module = net("merged", "f16")
+    run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")))
+    (gather,) = (op for op in module.main.ops if op.short_name == "gather")
+    assert gather.results[0].shape == (SIDE * SIDE // 4, 4, WIDTH)
+
+
+def test_what_others_read_stays() -> None:
+    b = Builder.new("net")
+    x = b.relu(b.input("x", TensorType((1, SIDE, SIDE, WIDTH))))
+    once = rolled(b, x, 1, 3)
+    module = b.outputs([b.relu(windows(b, rolled(b, once, 2, 3))), b.relu(once)], ["y", "z"])
+    assert "slice" in ops(module)
+
+
+def test_permutes_that_stay_in_local_memory_stay() -> None:
+    b = Builder.new("net")
+    heads = b.reshape(b.relu(b.input("x", TensorType((1, SIDE, SIDE, WIDTH), "f16"))), shape=[16, 49, 4, 32])
+    assert ops(b.outputs([b.relu(b.permute(heads, order=[0, 2, 1, 3]))], ["y"])) == ["relu", "permute", "relu"]
+
+
+def test_elements_of_a_row_are_not_parted() -> None:
+    b = Builder.new("net")
+    x = b.relu(b.input("x", TensorType((1, SIDE, SIDE, WIDTH))))
+    half = b.slice(x, starts=[0] * 4, ends=[1, SIDE, SIDE, WIDTH // 2], steps=[1] * 4)
+    assert "gather" not in ops(b.outputs([b.relu(half)], ["y"]))
+
+
+def test_other_targets_keep_their_copies() -> None:
+    assert "gather" not in ops(net("shifted"), "bm1684")
+
+
+def test_few_rows_stay() -> None:
+    b = Builder.new("net")
+    cut = b.reshape(b.relu(b.input("x", TensorType((1, 8, 8, WIDTH)))), shape=[1, 2, 4, 2, 4, WIDTH])
+    moved = b.permute(cut, order=[0, 1, 3, 2, 4, 5])
+    module = b.outputs([b.relu(moved)], ["y"])
+    assert not run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")))
+
+
+def test_rows_of_nothing_stay() -> None:
+    b = Builder.new("net")
+    x = b.relu(b.input("x", TensorType((1, SIDE, SIDE, WIDTH))))
+    none = b.slice(x, starts=[0] * 4, ends=[1, 0, SIDE, WIDTH], steps=[1] * 4)
+    assert ops(b.outputs([b.permute(none, order=[0, 2, 1, 3])], ["y"]))[-1] == "permute"
