@@ -13,7 +13,7 @@ import pytest
 from lane_nets import Net
 
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Value
+from bmcompiler.ir import Operation, Value
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target, unsupported_reason
 
@@ -28,6 +28,12 @@ def few(net: Net, *shape: int) -> Value:
 def rows(net: Net, x: Value) -> Value:
     """An image in each row."""
     return net.b.reshape(x, shape=(x.shape[0], x.type.size // x.shape[0]))
+
+
+def halved(net: Net, channels: int, rows: int) -> list[Value]:
+    """A bias of nothing, and rows of factors of a half."""
+    bias = net.b.weight(np.zeros(channels, np.int32), "bias")
+    return [bias, net.b.weight(np.tile(np.array([1, 1], np.int32), (rows, 1)), "factors")]
 
 
 SHIFTS: dict[str, Callable[[Net, Value], Any]] = {
@@ -46,7 +52,19 @@ SHIFTS: dict[str, Callable[[Net, Value], Any]] = {
     "constant": lambda t, x: t.b.adds_shift(x, value=3, rshift=1),
     "mean": lambda t, x: t.b.avg_pool(x, kernel=(3, 3), strides=(2, 2), multiplier=1, rshift=1),
     "shift": lambda t, x: t.b.round_rshift(x, rshift=1),
+    "conv by factors": lambda t, x: t.b.conv(x, few(t, 40, 20, 1, 1), *halved(t, 40, 40), mode="channel"),
+    "depthwise by factors": lambda t, x: t.b.conv(x, few(t, 20, 1, 3, 3), *halved(t, 20, 20), group=20, mode="channel"),
+    "deconv by factors": lambda t, x: t.b.deconv(x, few(t, 20, 5, 3, 3), *halved(t, 5, 5), mode="channel"),
+    "rows by a factor": lambda t, x: t.b.matmul(x, few(t, 9, 30), *halved(t, 30, 1), mode="channel"),
+    "rows by factors": lambda t, x: t.b.matmul(x, few(t, 9, 30), *halved(t, 30, 30), mode="channel"),
+    "inner rows by factors": lambda t, x: t.b.matmul(rows(t, x), few(t, 1620, 30), *halved(t, 30, 30), mode="channel"),
+    "inner rows by a factor": lambda t, x: t.b.matmul(rows(t, x), few(t, 1620, 30), *halved(t, 30, 1), mode="channel"),
 }
+
+
+def asked(op: Operation) -> bool:
+    """Whether there is nothing to see where the chip leaves it to the host."""
+    return "shift" in op.name or op.attributes.get("mode") == "channel"
 
 
 @pytest.mark.parametrize("chip", ["bm1880", "bm1684", "bm1684x"])
@@ -54,7 +72,7 @@ SHIFTS: dict[str, Callable[[Net, Value], Any]] = {
 def test_ties_of_shifts(name: str, chip: str) -> None:
     net, target = Net([SHAPE], 3, "i8"), find_target(chip)
     module = net.module([SHIFTS[name](net, net.inputs[0])])
-    if any(unsupported_reason(target, op) is not None for op in module.main.ops if "shift" in op.name):
+    if any(unsupported_reason(target, op) is not None for op in module.main.ops if asked(op)):
         pytest.skip("no kernel")
     inputs = {"x0": net.rng.integers(-6, 7, SHAPE).astype(np.int8)}
     want = run_module(module, inputs, target=target)["y0"]

@@ -134,6 +134,19 @@ def test_groups_are_changed_only_where_that_is_cheaper(edges: list[int], count: 
     assert len(asked) < 5100 // count
 
 
+@pytest.mark.parametrize("count", [10, 99])
+def test_as_many_changes_are_tried_as_a_run_of_so_many_ops_has_time_for(count: int) -> None:
+    asked = []
+
+    def cost(spans: list[Span], most: float = inf) -> float:
+        """Each is better than the one before, and none is worse."""
+        asked.append(spans)
+        return float(-len(asked)) if spans else inf
+
+    refined([(0, 2, (1, 1, 2, 1)), (2, 5, (1, 1, 4, 1))], 0.0, cost, count)
+    assert len(asked) == 2500 // count
+
+
 def test_groups_are_joined_taken_apart_and_moved() -> None:
     two, four = (1, 1, 2, 1), (1, 1, 4, 1)
     wanted = [(1, 6, four), (8, 9, two)]
