@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bmcompiler.analysis.estimate import estimate
 from bmcompiler.api import compile_module
 from bmcompiler.errors import SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
@@ -24,7 +25,7 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     Values cross in the element types of the model file: 64-bit integers saturate to i32, bool is u8.
 
     Raises:
-        UnsupportedError: a layer would run on the host CPU, there is nothing to compute, or a value cannot cross the
+        UnsupportedError: a layer would run on the host CPU, no input is left, or a value cannot cross the
             border of a model; the text says why.
         SimulatorError: the device computes other bits than the target's own arithmetic says.
     """
@@ -37,9 +38,12 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     for row in result.rows:
         if row.where == "cpu" and not host:
             raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
-    if not host and not any(row.commands for row in result.rows):
-        raise UnsupportedError("nothing is left for the device to compute")
     compiled = result.module.main
+    if not host and not compiled.arguments:
+        raise UnsupportedError("nothing is left for the device to compute")
+    timing = None if host or any(row.commands for row in result.rows) else estimate(result)
+    if timing is not None and timing.cpu_records:
+        raise UnsupportedError("the host copies what nothing computes")
     given = {
         name: _narrowed(feeds[name], value.type.numpy) for name, value in zip(compiled.input_names, compiled.arguments)
     }

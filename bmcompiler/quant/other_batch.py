@@ -15,6 +15,8 @@ _CLOSE = {"f32": 1e-4, "f16": 1e-2}
 _COARSE = 5e-2
 """Parts of the largest value by which sums in another order may differ, by the narrowest type on their way; of types
 with eight bits, whose roundings such sums turn, `_COARSE`. What samples share changes far more."""
+_WHOLE = 100
+"""Whole numbers that are no indices are drawn up to it: hardly two are alike, few are 0."""
 Load = Callable[[None], Module]
 
 
@@ -47,16 +49,22 @@ def with_other_batch(load: Load, shapes: Sequence[tuple[int, ...]] | None) -> Mo
 def keeps_samples_apart(module: Module, whole: Function, part: Function) -> bool:
     """Whether a function on several batches of noise gives what `part`, its form for one of them, gives on each.
 
-    `rebatch` knows shapes and axes alone: repeated rows or a triangle over samples look the same for any batch.
+    `rebatch` knows shapes and axes alone: repeated rows look the same for any batch.
     """
+    plain = any(not value.type.is_float and value.type.quant is None for value in part.arguments)
+    return _kept(module, whole, part, 1) and (not plain or _kept(module, whole, part, _WHOLE, unless=True))
+
+
+def _kept(module: Module, whole: Function, part: Function, largest: int, unless: bool = False) -> bool:
+    """On noise with whole numbers up to `largest`; unless: what is said where these are no indices."""
     count = whole.arguments[0].shape[0] // part.arguments[0].shape[0]
-    batches = [_noise(part, seed) for seed in range(count)]
+    batches = [_noise(part, seed, largest) for seed in range(count)]
     together = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
     try:
         found = run_function(module, whole, together)
         wanted = [run_function(module, part, batch) for batch in batches]
     except RuntimeUseError:  # an index of images, or of what a part has less of
-        return False
+        return unless
     types = {value.dtype for op in part.ops if op.operands for value in op.results}
     close = max((_CLOSE.get(dtype, _COARSE) for dtype in types), default=0.0)
     return all(_same(array, np.concatenate([each[name] for each in wanted]), close) for name, array in found.items())
@@ -69,14 +77,15 @@ def _same(a: np.ndarray, b: np.ndarray, close: float) -> bool:
     return bool(np.allclose(a, b, rtol=close, atol=close * peak, equal_nan=True))
 
 
-def _noise(function: Function, seed: int) -> dict[str, np.ndarray]:
-    """Normal reals, quantized values of all sizes, and of other whole numbers, which may be indices, 0 and 1."""
+def _noise(function: Function, seed: int, largest: int) -> dict[str, np.ndarray]:
+    """Normal reals, quantized values of all sizes, other whole numbers, which may be indices, up to `largest`."""
     rng = np.random.default_rng(seed)
 
     def drawn(type: TensorType) -> np.ndarray:
         if type.is_float:
             return rng.standard_normal(type.shape)
-        limits = (0, 1) if type.quant is None else (np.iinfo(type.numpy).min, np.iinfo(type.numpy).max)
+        most = 1 if type.dtype == "bool" else largest
+        limits = (0, most) if type.quant is None else (np.iinfo(type.numpy).min, np.iinfo(type.numpy).max)
         return rng.integers(limits[0], limits[1] + 1, type.shape)
 
     return {

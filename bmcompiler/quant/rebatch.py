@@ -8,6 +8,7 @@ from bmcompiler.errors import BMError
 from bmcompiler.ir import Function, Operation, TensorType, Value
 from bmcompiler.ops.base import Axes, Axis, TensorOp
 from bmcompiler.ops.core import Weight
+from bmcompiler.ops.places.index import Trilu
 from bmcompiler.ops.places.resample import Resize
 from bmcompiler.ops.places.shape import Concat, Reshape, Slice
 
@@ -70,6 +71,8 @@ def _copy(op: Operation, operands: list[Value], before: int, batch: int, folded:
     if all(new.shape == old.shape for new, old in zip(operands, op.operands)):
         return type(op)(operands, op.attributes, [r.type for r in op.results], op.location)
     changes: dict[str, tuple[int, ...]] = {}
+    if isinstance(op, Trilu) and op.x.type.rank == 2:  # a triangle over samples
+        return None
     if isinstance(op, Reshape):
         first = op.shape[0] if op.shape else 0
         if first != before and (not folded or first < before or first % before):

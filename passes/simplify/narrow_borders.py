@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS, SOURCE_TYPES
-from bmcompiler.ir import Function, Module, Operation, Value
+from bmcompiler.ir import Function, Module, Operation, Value, type_of_array
 from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.core import Weight
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.places.index import INDEX
 from bmcompiler.passes.rewriting import hand_name, make, producer
@@ -21,7 +22,8 @@ NARROW = {"i64": "i32", "u64": "i32", "u32": "i32", "bool": "u8", "f64": "f32"}
 class NarrowBorders(Pass):
     """Cast 64-bit and bool inputs and outputs of the net to narrower types.
 
-    1. An output of a type in `NARROW` is cast; the index behind an ONNX ArgMax, widened on its way, is taken as it was.
+    1. An output of a type in `NARROW` is cast, a constant before anything runs; the index behind an ONNX ArgMax,
+       widened on its way, is taken as it was.
     2. An input of such a type takes the narrow type and is cast back for its readers.
     3. A cast of what rule 2 has widened to an integer, and an op that picks by it, read the input itself.
     """
@@ -33,29 +35,33 @@ class NarrowBorders(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         notes: list[str] = []
         for function in module.functions:
-            notes += _outputs(function) + _inputs(function)
+            notes += _outputs(module, function) + _inputs(function)
         for note in notes:
             ctx.log(note)
         return PassResult(bool(notes))
 
 
-def _outputs(function: Function) -> list[str]:
+def _outputs(module: Module, function: Function) -> list[str]:
     end, notes = function.ops[-1], []
     for index, (name, value) in enumerate(zip(function.output_names, function.returned)):
         narrow = NARROW.get(value.dtype)
         if narrow is None or value in function.arguments:  # an input that is an output changes with the input
             continue
-        end.set_operand(index, _narrowed(function, value, narrow))
+        end.set_operand(index, _narrowed(module, function, value, narrow))
         notes.append(f"output '{name}': {value.dtype} leaves the net as {narrow}")
     return notes
 
 
-def _narrowed(function: Function, value: Value, narrow: str) -> Value:
+def _narrowed(module: Module, function: Function, value: Value, narrow: str) -> Value:
     widening = producer(value, Cast)
     if widening is not None and widening.operands[0].dtype == narrow and value.dtype != "bool":
         hand_name(widening, widening.operands[0])
         return widening.operands[0]
     op = make("cast", [value], {"dtype": narrow}, location=function.origin(value))
+    if isinstance(value.op, Weight):
+        key = module.weights.add(f"{value.op.key}.{narrow}", op.evaluate(module.weights[value.op.key]))
+        op.drop_operands()
+        op = make("weight", (), {"key": key}, [type_of_array(module.weights[key])], value.op.location)
     function.body.insert_before(function.ops[-1], op)
     return op.result
 

@@ -1,4 +1,4 @@
-"""Integers of 64 bits inside a net in 32 bits, wherever that changes no result."""
+"""Integers of 64 bits, and unsigned ones of 32, inside a net as i32, wherever that changes no result."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bmcompiler.ir import Function, Module, TensorType, Value, erase_dead, type_
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.elements.elementwise import Arithmetic, Div, Extreme, Mod
-from bmcompiler.ops.elements.integer import Cast
-from bmcompiler.ops.elements.logic import Compare, Where
+from bmcompiler.ops.elements.integer import Bitwise, Cast
+from bmcompiler.ops.elements.logic import BitNot, BitShift, Compare, Where
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.ops.places.index import OneHot
+from bmcompiler.ops.places.index import OneHot, Trilu
 from bmcompiler.ops.places.order import Cumulate
 from bmcompiler.passes.rewriting import hand_name, make, rebuild
 from bmcompiler.passes.simplify.spans import Span, Spans, limits, same_type
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 
-_WIDE, _NARROW = "i64", "i32"
+_WIDE, _NARROW = ("i64", "u64", "u32"), "i32"
 
 
 class _Need(IntEnum):
@@ -37,12 +37,12 @@ class _Need(IntEnum):
 
 @dataclass(frozen=True)
 class NarrowIntegers(Pass):
-    """Compute in i32 what is computed in i64 and needs no more.
+    """Compute in i32 what is computed in i64, u64 or u32 and needs no more.
 
     1. Indices: an op that picks by them takes i32 ones. Sums, differences and products on their way to it are modulo
        2**32, as an index that does not fit 32 bits is none.
-    2. Casts from i64, comparisons of i64 and what one_hot tells apart: where types, constants and ops on the way say
-       that all numbers fit 32 bits.
+    2. Casts from these types, comparisons of them and what one_hot tells apart: where types, constants and ops on the
+       way say that all numbers fit i32. What was cast to an unsigned type on the way is at least 0.
     """
 
     name = "narrow-integers"
@@ -76,10 +76,10 @@ class _Narrowing:
         places, need = list(op.index_operands), _Need.INDEX
         if isinstance(op, OneHot):
             places, need = [0], _Need.ALL
-        elif isinstance(op, (Cast, Compare)) and op.results[0].dtype != _WIDE:
+        elif isinstance(op, (Cast, Compare)) and op.results[0].dtype not in _WIDE:
             low = isinstance(op, Cast) and op.truncate and op.dtype == _NARROW
             places, need = list(range(len(op.operands))), _Need.LOW if low else _Need.ALL
-        places = [place for place in places if op.operands[place].dtype == _WIDE]
+        places = [place for place in places if op.operands[place].dtype in _WIDE]
         if not places or not all(self.fits(op.operands[place], need) for place in places):
             return False
         for place in places:
@@ -101,25 +101,35 @@ class _Narrowing:
         op, dtype = value.op, value.dtype
         if dtype == _NARROW:
             return True
-        if dtype != _WIDE or not isinstance(op, TensorOp):
+        if dtype not in _WIDE or not isinstance(op, TensorOp):
             return False
-        known = _inside(self.spans.of(value))
+        known = inside(self.spans.of(value), _NARROW)
         if isinstance(op, Weight):
             return known
         if isinstance(op, Cast):
-            return op.x.dtype in _SMALL or (op.x.dtype == "f32" and op.truncate and need is _Need.INDEX)
+            return self.casts(op, need)
         if need is _Need.ALL and not known:
             return False
         inner = self.needed(op, need)
         return inner is not None and all(self.fits(x, inner) for x in same_type(op))
 
+    def casts(self, op: Cast, need: _Need) -> bool:
+        """Whether `narrow` makes what is needed of a cast to a wide type."""
+        if op.x.dtype == "f32":
+            return op.dtype == "i64" and op.truncate and need is _Need.INDEX
+        if op.x.dtype not in (*_SMALL, *_WIDE):
+            return False
+        same = inside(self.spans.of(op.x), op.dtype) or not op.truncate or need is _Need.LOW
+        return same and self.fits(op.x, _Need.ALL) if op.x.dtype in _WIDE else same
+
     def needed(self, op: TensorOp, need: _Need) -> _Need | None:
         """What of its operands, where it may be computed in i32."""
-        if isinstance(op, Arithmetic) or (isinstance(op, (Reduce, Cumulate)) and op.method == "sum"):
+        sums = isinstance(op, (Reduce, Cumulate)) and op.method == "sum"
+        if sums or isinstance(op, (Arithmetic, Bitwise, BitNot)):
             return _Need.LOW
-        if isinstance(op, Where) or op.moves_only or (op.selects and op.index_operands):
+        if isinstance(op, (Where, Trilu)) or op.moves_only or (op.selects and op.index_operands):
             return _Need.LOW if need is _Need.ALL else need
-        if isinstance(op, (Extreme, Mod, Div)) or (isinstance(op, Reduce) and op.method in ("max", "min")):
+        if isinstance(op, (Extreme, Mod, Div, BitShift)) or (isinstance(op, Reduce) and op.method in ("max", "min")):
             return _Need.ALL
         return None
 
@@ -139,9 +149,7 @@ class _Narrowing:
             key = self.module.weights.add(f"{op.key}.{_NARROW}", self.module.weights[op.key].astype(np.int32))
             new = make("weight", (), {"key": key}, [type_of_array(self.module.weights[key])], op.location)
         elif isinstance(op, Cast):
-            if op.x.dtype == _NARROW:
-                return [op.x]
-            new = make("cast", [op.x], {"dtype": _NARROW, "truncate": op.truncate}, None, op.location)
+            return [self._cast(op)]
         else:
             data = set(same_type(op))
             new = rebuild(op, [self.narrow(x) if x in data else x for x in op.operands])
@@ -150,9 +158,24 @@ class _Narrowing:
         self.function.body.insert_before(op, new)
         return list(new.results)
 
+    def _cast(self, op: Cast) -> Value:
+        """A cast as i32, of what is below 0 as an unsigned type has it."""
+        x = op.x
+        below = not op.truncate and not x.type.is_float and self.spans.of(x)[0] < limits(op.dtype)[0]
+        if x.dtype in (_NARROW, *_WIDE):
+            x = self.narrow(x)
+        else:
+            x = self._before(op, make("cast", [x], {"dtype": _NARROW, "truncate": op.truncate}, None, op.location))
+        return self._before(op, make("relu", [x], {}, None, op.location)) if below else x
 
-def _inside(span: Span) -> bool:
-    low, high = limits(_NARROW)
+    def _before(self, op: TensorOp, new: TensorOp) -> Value:
+        self.function.body.insert_before(op, new)
+        return new.result
+
+
+def inside(span: Span, dtype: str) -> bool:
+    """Whether an integer type has all numbers of a span."""
+    low, high = limits(dtype)
     return low <= span[0] and span[1] <= high
 
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bmcompiler.conditions import NO_GROUPS
-from bmcompiler.ir import Rewriter
+from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Binary
 from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.reduce import Reduce
-from bmcompiler.passes.rewriting import PatternPass, PatternTable, activates, declared, forward, make, on, producer
+from bmcompiler.ops.places.shape import Concat, Split
+from bmcompiler.passes.rewriting import (
+    PatternPass,
+    PatternTable,
+    activates,
+    declared,
+    forward,
+    make,
+    on,
+    producer,
+    rebuild,
+)
 
 _KEEPS_SINGLE = ("sum", "mean", "max", "min", "prod")
 
@@ -27,6 +40,7 @@ class RemoveIdentity(PatternPass):
     3. scale by 1 without bias (or with bias 0); prelu of slope 1
     4. f(f(x)) of an idempotent f with the same attributes (relu, abs, floor...); relu of what is never negative
     5. reduce over axes of length 1 (sum, mean, max, min, prod); without keepdims it becomes a reshape
+    6. operands of concat and pieces of split that hold no element go; a single piece is the operand
     """
 
     name = "remove-identity"
@@ -39,6 +53,8 @@ class RemoveIdentity(PatternPass):
             **on(Prelu, self.slope),
             **on(Relu, self.above_zero),
             **on(Reduce, self.reduce),
+            **on(Concat, self.empty_operands),
+            **on(Split, self.empty_pieces),
             **on(TensorOp, self.identity, self.neutral, self.repeated),
         }
 
@@ -89,3 +105,27 @@ class RemoveIdentity(PatternPass):
             return self._drop(op, rewriter)
         rewriter.replace_with(op, make("reshape", [value], {"shape": op.type.shape}))
         return True
+
+    def empty_operands(self, op: Concat, rewriter: Rewriter) -> bool:
+        """Rule 6."""
+        filled = [x for x in op.x if x.type.size]
+        if not filled or len(filled) == len(op.x):
+            return False
+        rewriter.replace_with(op, rebuild(op, filled))
+        return True
+
+    def empty_pieces(self, op: Split, rewriter: Rewriter) -> bool:
+        """Rule 6."""
+        sizes = [size for size in op.sizes if size]
+        if not op.x.type.size or len(sizes) == len(op.sizes):
+            return False
+        pieces = iter([op.x])
+        if len(sizes) > 1:
+            new = make("split", [op.x], {"axis": op.axis, "sizes": sizes})
+            pieces = iter(rewriter.insert_before(op, new, op).results)
+        values = [next(pieces) if each.type.size else self._empty(each, op, rewriter) for each in op.results]
+        rewriter.replace(op, values)
+        return True
+
+    def _empty(self, value: Value, op: Split, rewriter: Rewriter) -> Value:
+        return self.weight(np.zeros(value.shape, value.type.numpy), None, op, rewriter, "empty")

@@ -9,7 +9,7 @@ from bmcompiler.conformance.onnx_suite import cases, judge
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("step", "least"), [(29, 30), pytest.param(1, 1200, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize(("step", "least"), [(29, 30), pytest.param(1, 1420, marks=pytest.mark.sweep)])
 def test_node_cases_on_the_chip(step: int, least: int) -> None:
     report = judge(list(cases("node"))[::step], device="bm1684x")
     failed = {name: text for name, text in report.failed.items() if name not in LOWEST_MAXIMA}

@@ -112,6 +112,14 @@ def rule_6_repeated(n: Net) -> Module:
 
 
 @case("remove-identity")
+def rule_6_nothing_in_pieces(n: Net) -> Module:
+    x = n.relu(n.input(1, 4))
+    whole, nothing = n.split(x, axis=1, sizes=(4, 0))
+    first, none, second = n.split(x, axis=1, sizes=(1, 0, 3))
+    return n.done(n.concat(nothing, whole, axis=1), n.concat(second, none, first, axis=1))
+
+
+@case("remove-identity")
 def rule_7_no_limits(n: Net) -> Module:
     x = n.clip(n.relu(n.input(1, 4)))
     return n.done(n.prelu(n.leaky_relu(x, slope=1.0), n.fill(1, 4)))

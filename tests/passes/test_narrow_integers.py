@@ -16,10 +16,10 @@ LARGEST = 2**31 - 1
 
 
 def narrowed(module: Module) -> set[str]:
-    """Run the pass behind the one for the borders; returns the ops that still make i64."""
+    """Run the pass behind the one for the borders; returns the ops that still make wider integers than i32."""
     run_pipeline(module, "narrow-borders,narrow-integers", PassContext(), verify_each=True)
     verify_module(module)
-    return {op.short_name for op in module.main.ops for value in op.results if value.dtype == "i64"}
+    return {op.short_name for op in module.main.ops for value in op.results if value.dtype in ("i64", "u64", "u32")}
 
 
 def numbers(n: Net, *values: int) -> Value:
@@ -107,3 +107,47 @@ def test_outputs_are_what_was_computed_without_a_cast_of_i32() -> None:
     assert [op.short_name for op in module.main.ops] == ["weight", "mod", "return"]
     (after,) = run_module(module, {"at": np.asarray([9, -1, 3], np.int32)}).values()
     np.testing.assert_array_equal(after, before)
+
+
+UNSIGNED: dict[str, Callable[[Net, Value, Value], Value]] = {
+    "larger": lambda n, a, b: n.max(a, b),
+    "quotient": lambda n, a, b: n.div(a, b),
+    "rest": lambda n, a, b: n.mod(a, b),
+    "bits": lambda n, a, b: n.bit_xor(n.bit_or(a, b), n.bit_and(a, b)),
+    "down": lambda n, a, b: n.bit_shift(a, b, direction="right"),
+    "order": lambda n, a, b: n.cast(n.compare(a, b, method="less"), dtype="f32"),
+    "triangle": lambda n, a, b: n.reshape(n.trilu(n.reshape(n.concat(a, b, axis=0), shape=(2, 4))), shape=(8,)),
+    "chosen": lambda n, a, b: n.where(n.compare(a, b, method="greater"), b, a),
+}
+
+
+@pytest.mark.parametrize("dtype", ["u32", "u64"])
+@pytest.mark.parametrize("name", UNSIGNED)
+def test_unsigned_integers_are_computed_as_i32_where_all_fit(name: str, dtype: str) -> None:
+    n = Net()
+    a, b = (n.input(4, dtype=dtype, name=each) for each in "ab")
+    module = n.done(UNSIGNED[name](n, a, b))
+    given = {"a": np.asarray([7, 2**31 - 1, 0, 12]), "b": np.asarray([2, 0, 31, 40])}
+    (before,) = run_module(module, {k: v.astype(a.type.numpy) for k, v in given.items()}).values()
+    assert not narrowed(module)
+    (after,) = run_module(module, {k: v.astype(np.int32) for k, v in given.items()}).values()
+    np.testing.assert_array_equal(after, before)
+
+
+def test_what_is_below_zero_is_zero_as_an_unsigned_integer() -> None:
+    n = Net()
+    x = n.input(3, name="x", dtype="i8")
+    module = n.done(n.cast(n.max(n.cast(x, dtype="u64"), n.constant([2], "uint64")), dtype="i32"))
+    given = {"x": np.asarray([-7, 1, 9], np.int8)}
+    (before,) = run_module(module, given).values()
+    assert not narrowed(module) and before.tolist() == [2, 2, 9]
+    (after,) = run_module(module, given).values()
+    np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize("name", ["sum", "left"])
+def test_unsigned_integers_that_may_not_fit_stay(name: str) -> None:
+    n = Net()
+    x = n.input(2, dtype="u32", name="x")
+    module = n.done(n.add(x, x, wrap=True) if name == "sum" else n.bit_shift(x, x, direction="left"))
+    assert narrowed(module)

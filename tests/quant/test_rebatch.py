@@ -10,7 +10,7 @@ import pytest
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Module, Quant, TensorType, Value
 from bmcompiler.ops.builder import Builder
-from bmcompiler.quant.other_batch import keeps_samples_apart
+from bmcompiler.quant.other_batch import _noise, keeps_samples_apart
 from bmcompiler.quant.rebatch import rebatch
 
 Made = Callable[[Builder, Value], Value]
@@ -84,3 +84,22 @@ def test_an_index_of_images_does_not_keep_them_apart() -> None:
     module = b.outputs([b.gather_nd(x, places)], ["y"])
     one, two = (rebatch(module.main, images) for images in (1, 2))
     assert one is None or two is None or not keeps_samples_apart(module, two, one)
+
+
+def test_a_triangle_over_samples_does_not_keep_them_apart() -> None:
+    for shape, apart in (((4, 5), False), ((4, 5, 5), True)):
+        b = Builder.new("net")
+        module = b.outputs([b.trilu(b.input("x", TensorType(shape, "i32")))], ["y"])
+        assert (rebatch(module.main, 1) is not None) == apart
+
+
+def test_integers_are_drawn_that_differ() -> None:
+    """Of single zeros and ones every other pair is alike."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((4, 1), "i32"))
+    beside = b.tile(b.reshape(x, shape=(1, 4)), reps=(2, 1))
+    module = b.outputs([b.reshape(beside, shape=(8, 1))], ["y"])
+    one, two = (rebatch(module.main, images, folded=True) for images in (1, 2))
+    assert one is None or two is None or not keeps_samples_apart(module, two, one)
+    seen = [np.unique(list(_noise(module.main, seed, 100).values())).size for seed in range(3)]
+    assert min(seen) == 4

@@ -289,14 +289,16 @@ class Maxs(_WithScalar):
         return np.maximum(x, x.dtype.type(self.value))
 
 
-class _Bitwise(Binary):
+class Bitwise(Binary):
+    """Base of and, or, xor: each bit of a result is made of the same bit of both operands."""
+
     a = operand(elements=(*INTEGER, "bool"))
     one_type = True
     commutative = True
 
 
 @tensorop("bit_and")
-class BitAnd(_Bitwise):
+class BitAnd(Bitwise):
     """out = a & b bit by bit, broadcasting; one integer type or bool (bm1880.md 8.2 and).
 
     %y = "tensorop.bit_and"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
@@ -306,7 +308,7 @@ class BitAnd(_Bitwise):
 
 
 @tensorop("bit_or")
-class BitOr(_Bitwise):
+class BitOr(Bitwise):
     """out = a | b bit by bit, broadcasting; one integer type or bool (bm1880.md 8.2 or).
 
     %y = "tensorop.bit_or"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>
@@ -316,7 +318,7 @@ class BitOr(_Bitwise):
 
 
 @tensorop("bit_xor")
-class BitXor(_Bitwise):
+class BitXor(Bitwise):
     """out = a ^ b bit by bit, broadcasting; one integer type or bool (bm1880.md 8.2 xor).
 
     %y = "tensorop.bit_xor"(%a, %b) : (tensor<1x8xi8>, tensor<1x8xi8>) -> tensor<1x8xi8>

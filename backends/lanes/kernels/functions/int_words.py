@@ -10,12 +10,13 @@ import numpy as np
 
 from bmcompiler.backends.lanes.kernels.functions.elementwise import ElementwiseKernel
 from bmcompiler.backends.lanes.recipes import Recorder, Register, integers
+from bmcompiler.backends.lanes.recipes.rounding import int_difference
 from bmcompiler.backends.lanes.recipes.words import as_float, as_int
 from bmcompiler.ir.types import DTYPES
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Relu
-from bmcompiler.ops.elements.elementwise import Add, Mul, Sub
+from bmcompiler.ops.elements.elementwise import Add, Max, Min, Mul, Sub
 from bmcompiler.ops.elements.integer import AddShift, AddsShift, MacShift, MulShift, MulsShift, RoundRshift, SubShift
 from bmcompiler.ops.shared import ARITHMETIC
 from bmcompiler.target import rule
@@ -32,9 +33,12 @@ _MODULAR: dict[type[TensorOp], Callable[..., Register]] = {
 
 
 class IntWordsKernel(ElementwiseKernel[TensorOp]):
-    """Weighted sums and products with a rounding shift and saturation, or modulo the range of the type; relu of i32."""
+    """Weighted sums and products with a rounding shift and saturation, or modulo the range of the type.
 
-    ops: tuple[type[TensorOp], ...] = (*_SUMS, *_PRODUCTS, Relu)
+    Relu, max and min of i32.
+    """
+
+    ops: tuple[type[TensorOp], ...] = (*_SUMS, *_PRODUCTS, Max, Min, Relu)
 
     @rule("Integers must be i8, u8, i16, u16 or i32")
     def known_types(self, op: TensorOp) -> bool:
@@ -44,6 +48,8 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
     def exact(self, op: TensorOp) -> bool:
         if isinstance(op, Relu) or _of_words(op):
             return True
+        if isinstance(op, (Max, Min)):
+            return op.type.dtype == "i32"
         return isinstance(op, self.ops) and _largest_sum(op) - _half(op) <= _EXACT
 
     def evaluate(self, op: TensorOp, *arrays: Array) -> Array:
@@ -56,6 +62,8 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
             return _relu, dtypes[0]
         if _of_words(op):
             return (_MODULAR[type(op)],)
+        if isinstance(op, (Max, Min)):
+            return _extreme, isinstance(op, Max)
         bounds = None if op.attributes.get("wrap") else _bounds(op)
         weights = None if isinstance(op, _PRODUCTS) else _weights(op)
         return _combine, dtypes, weights, op.attributes.get("value", 0), _shift(op), _largest_sum(op), bounds
@@ -134,6 +142,11 @@ def _halved(m: Recorder, total: Register, shift: int, bounds: Span | None) -> Re
         low, high = (bound >> shift for bound in bounds)
         twice = m.min(m.max(twice, 2 * low), 2 * high + 1)
     return m.shift(m.to_int(twice), -1, arithmetic=True)
+
+
+def _extreme(m: Recorder, a: Register, b: Register, largest: bool) -> Register:
+    """Words are chosen as they are, by the sign of their difference."""
+    return m.choose(int_difference(m, a, b), 0.0, *((a, b) if largest else (b, a)))
 
 
 def _weighted(m: Recorder, values: list[Register], weights: tuple[int, ...]) -> Register:
