@@ -30,6 +30,9 @@ PIPELINE = PipelineTable(
         PassRow("dequantize-weights", "types are final: what is left in f32 has no product by them", precisions=HALVES),
         PassRow("calibrate{method=auto}", "all tensors that quantize will meet exist", precisions=BYTES),
         PassRow("quantize{scheme=channel}", "layers are whole, and all floats are f32", precisions=BYTES),
+        PassRow(
+            "fold-batch-norm{scores=true}", "scales scores that quantize left in float, still in f32", precisions=BYTES
+        ),
         PassRow("half-precision", "takes what quantize left in float", precisions=BYTES),
     ),
     Phase(

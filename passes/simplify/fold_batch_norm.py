@@ -171,7 +171,8 @@ class FoldBatchNorm(PatternPass):
 
         weight, bias = self.constant(op.operands[1]), self.constant(op.bias)
         two_axes = not isinstance(op, Matmul) or (weight is not None and weight.ndim == 2)
-        if weight is None or not two_axes or not op.type.is_float or (op.bias is not None and bias is None):
+        floats = op.type.is_float and op.operands[1].type.is_float
+        if weight is None or not two_axes or not floats or (op.bias is not None and bias is None):
             return None, None
         return weight, None if bias is None else bias.astype(np.float64)
 
