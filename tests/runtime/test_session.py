@@ -233,6 +233,15 @@ def test_operations_of_records_are_words(byte: int) -> None:
         s.run({"x": samples(1)})
 
 
+def test_what_lies_behind_the_operation_of_a_record_is_none_of_it() -> None:
+    called: list[bytes] = []
+    register_cpu_function("tsize", lambda memory, parameters: called.append(parameters))
+    record = bytearray(pack_cpu("tsize", b""))
+    record[HEADER_SIZE + 4] ^= 0x80
+    Session(Bm1880Model("net", [relu_net(1, extra=bytes(record))], [])).run({"x": samples(1)})
+    assert called == [b""]
+
+
 @pytest.mark.parametrize(
     ("error", "message"), [(BMError("no data"), ": no data"), (IndexError("5"), " failed: IndexError: 5")]
 )

@@ -53,7 +53,6 @@ HARMLESS: dict[str, str] = {
     "backends.dv.kernels.pointwise:9053321ae804": "of two forms of one size either has the same numbers",
     "backends.dv.lowering.parts:05f2c541649c": "of two formats of one size either has the same numbers",
     "backends.lanes.kernels.channel_constants:f91a33c3f3d8": "runs without gaps: either way loads the same bytes",
-    "backends.lanes.kernels.functions.shifts:feaf51ae6707": "no integer type ends at 31",
     "backends.lanes.kernels.moves.interleave:6aba9915a30d": "of two ways that are estimated alike either is as good",
     "backends.lanes.kernels.moves.resample:fb0a9981cca4": "of two ways that are estimated alike either is as good",
     "backends.lanes.kernels.moves.slots:09dd322a2518": "the largest size is odd, four slots times a width are not",

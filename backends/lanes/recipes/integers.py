@@ -30,11 +30,12 @@ def times(m: Recorder, a: Register, b: Register) -> Register:
     if m.word_sums:
         return m.mul_words(a, b)
     total = None
-    for first in (0, 16):
-        half = narrow_to_float(m, a, 16, False, first // 16)
-        for place in range(0, 32 - first, 8):
-            part = m.to_int(m.mul(half, narrow_to_float(m, b, 8, False, place // 8)))
-            part = m.shift(part, first + place) if first + place else part
+    for half in (0, 1):
+        factor = narrow_to_float(m, a, 16, False, half)
+        for place in range(4 - 2 * half):
+            part = m.to_int(m.mul(factor, narrow_to_float(m, b, 8, False, place)))
+            bits = 16 * half + 8 * place
+            part = m.shift(part, bits) if bits else part
             total = part if total is None else plus(m, total, part)
     assert total is not None, "there are six parts"
     return total
