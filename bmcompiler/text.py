@@ -14,6 +14,11 @@ _NAMES_SHOWN = 3
 _VERSION = re.compile(r"(?<=.)_\d+$")
 
 
+def is_broken(text: str) -> bool:
+    """Whether there are bytes in it that are no UTF-8, as a shell hands them over."""
+    return any("\ud800" <= each <= "\udfff" for each in text)
+
+
 def printable(text: str, *, keep_lines: bool = False) -> str:
     """Text from a file, made safe for a terminal: control and other unprintable characters become escapes."""
     if text.isprintable():

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from bmcompiler.errors import UsageError
 from bmcompiler.spelling import spelled
+from bmcompiler.text import is_broken
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -67,11 +68,21 @@ class Told:
         if self.choices and value not in self.choices:
             *first, last = map(str, self.choices)
             raise UsageError(f"{spelled(self.name)} must be {', '.join(first)} or {last}, got {value!r}")
-        number = float(value) if isinstance(value, Real) else math.nan
+        if isinstance(value, str) and not self.type.startswith("Path_") and is_broken(value):
+            raise UsageError(f"{spelled(self.name)} is not in UTF-8")
+        number = _number(value)
         if self.least is not None and not self.least <= number < math.inf:
             raise UsageError(f"{spelled(self.name)} must be a finite number, {self.least} or more, got {value!r}")
         if self.above is not None and not self.above < number < math.inf:
             raise UsageError(f"{spelled(self.name)} must be a finite number above {self.above}, got {value!r}")
+
+
+def _number(value: Any) -> float:
+    """What a value is beside its bounds: an integer that no float holds is infinite."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.inf
 
 
 def told(default: T, text: str, **more: Any) -> T:
@@ -106,7 +117,7 @@ def _words(value: Any) -> str:
     if isinstance(value, str | os.PathLike):
         return os.fspath(value)
     if isinstance(value, int | float):
-        return f"{value:.12g}"
+        return str(value) if isinstance(value, int) else f"{value:.12g}"
     if isinstance(value, list | tuple):
         plain = all(isinstance(each, str | int | float) for each in value)
         return ",".join(map(_words, value)) if plain else json.dumps(value, separators=(",", ":"), default=str)

@@ -2,7 +2,7 @@
 
     main = command_line(cli, "bmnet-tool")      # the entry point of a console script
 
-Exit status: 0 success, 1 a reported error, 2 bad usage, 130 interrupted.
+Exit status: 0 success, 1 a reported error, 2 bad usage, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def compile(
     import tempfile
 
     from bmcompiler.bmodel import save
-    from bmcompiler.files.store import make_folder
+    from bmcompiler.files.kinds import BYTES
+    from bmcompiler.files.store import check_output, make_folder
     from bmcompiler.llm.compile import BundleOptions, compile_bundle
     from bmcompiler.llm.model import open_model
     from bmcompiler.llm.text import copy_config, refuse_other_config
@@ -117,8 +118,9 @@ def compile(
     precision = _precision(model.architecture.dtype, **given)
     options = BundleOptions(precision, length, tuple(sorted(shorter)), cache, history, head == "scores", opt, check)
     refuse_other_config(model.folder, output)
-    taken: Path | LanguageModel = source if samples is None else _by_samples(model, precision, samples)
     make_folder(output.parent)
+    check_output(output, BYTES)
+    taken: Path | LanguageModel = source if samples is None else _by_samples(model, precision, samples)
     with tempfile.TemporaryDirectory(prefix=f"{output.stem}.", dir=output.parent) as scratch:
         found = compile_bundle(taken, options, progress=progress, parts=parts or Path(scratch), jobs=jobs)
         bundle = found.model
@@ -233,7 +235,7 @@ def _numbers(text: str) -> list[int]:
 def estimate(source: Path, length: int, cache: int | None, plan: bool, as_json: bool, **given: Any) -> None:
     """Say what MODEL needs of a board at least, before anything is compiled."""
     from bmcompiler.llm.estimate import estimate
-    from bmcompiler.llm.groups import BundleOptions
+    from bmcompiler.llm.groups import BundleOptions, check_positions
     from bmcompiler.llm.model import architecture_of
     from bmcompiler.llm.planned import planned
 
@@ -243,10 +245,9 @@ def estimate(source: Path, length: int, cache: int | None, plan: bool, as_json: 
     rows = []
     for kind in kinds:
         precision = _precision(facts.dtype, kind, **given)
-        if plan:
-            found = planned(facts, BundleOptions(precision, length, cache=cache))
-        else:
-            found = estimate(facts, precision, length, cache)
+        options = BundleOptions(precision, length, cache=cache)
+        check_positions(facts, options, source)
+        found = planned(facts, options) if plan else estimate(facts, precision, length, cache)
         rows.append({
             "types": kind, "first token s": round(found.first, 4), "tokens/s": round(1 / found.token, 1),
             "memory MB": round(found.memory / 1e6, 1), "weights MB": round((found.weights + found.head) / 1e6, 1),

@@ -129,14 +129,14 @@ def cli(
         except BMError as error:
             raise error.located(file=model) from None
         seconds = time.perf_counter() - start
+        compared = "" if wanted is None else _comparison(results, wanted, compare)  # where it fails, nothing is written
         if stream is not None:
             write_npz(stream, results)
         if analysis is not None and trace_stream is not None:
             trace_stream.write(analysis.trace())
     click.echo(f"input: {printable(inputs.description or '')}")
     click.echo(_output_table(results), nl=False)
-    if wanted is not None:
-        click.echo(_comparison(results, wanted, compare), nl=False)
+    click.echo(compared, nl=False)
     if images is not None and inputs.names is not None:
         click.echo(top_scores(inputs.names, results), nl=False)
     click.echo(f"{_count(steps, 'step')} in {seconds:.3g} s on this host ({seconds / steps:.3g} s per step)")

@@ -1,5 +1,6 @@
 """Where the commands begin. Ctrl-C while a command is still being imported ends it like later: one line, status 130.
 
+SIGTERM ends it likewise, without a word, status 143.
 Imported by the console scripts only: from here on SIGINT is ours, until the command itself runs.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from _signal import SIGINT, default_int_handler, signal  # type: ignore[import-not-found]  # signal imports enum: too late
+from _signal import SIG_IGN, SIGINT, SIGTERM, default_int_handler, signal  # type: ignore[import-not-found]  # signal imports enum: too late  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,16 @@ def _leave(number: int, frame: FrameType | None) -> None:
     """End at once: nothing has been written yet, and half-imported modules are no place for an exception."""
     os.write(2, f"\n{os.path.basename(sys.argv[0])}: interrupted\n".encode())
     os._exit(130)
+
+
+class _Terminated(BaseException):
+    """SIGTERM, as an exception that nobody takes for one of a plugin."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """End as an exception does: temporary files go, workers too. Further requests change nothing."""
+    signal(SIGTERM, SIG_IGN)
+    raise _Terminated
 
 
 signal(SIGINT, _leave)
@@ -35,9 +46,16 @@ def _command(module: str) -> Callable[[], None]:
         run = import_module(f"bmcompiler.cli.{module}").main
         try:
             signal(SIGINT, default_int_handler)
+            signal(SIGTERM, _terminate)
             run()
         except KeyboardInterrupt:
             _leave(SIGINT, None)
+        except _Terminated:
+            os._exit(128 + SIGTERM)
+        except SystemExit as ended:
+            if ended.code == 128 + SIGINT:  # all is put away, and threads of workers that are gone may wait for ever
+                os._exit(128 + SIGINT)
+            raise
 
     return main
 

@@ -43,6 +43,8 @@ class Journal:
             check_regular(path)
         whole = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         lines = [line for line in whole if line.endswith(b"\n")]
+        if whole and not lines and not _line(about).startswith(whole[0]):
+            lines = whole  # not what was cut off while it was begun: something else, which is not written over
         if lines:
             self._read(path, about, lines)
         self._stream: IO[bytes] = path.open("wb")

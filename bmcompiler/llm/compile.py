@@ -11,10 +11,10 @@ from pathlib import Path
 
 from bmcompiler import bmodel
 from bmcompiler.bmodel import BModel
-from bmcompiler.errors import BMError, UnsupportedError, UsageError
+from bmcompiler.errors import BMError, UsageError
 from bmcompiler.files.kinds import JSON
 from bmcompiler.files.store import atomic_output, make_folder
-from bmcompiler.llm.groups import BundleOptions, compile_group, net_groups
+from bmcompiler.llm.groups import BundleOptions, check_positions, compile_group, net_groups
 from bmcompiler.llm.model import LanguageModel, open_model
 from bmcompiler.options import Progress
 from bmcompiler.parallel import open_pool
@@ -65,13 +65,7 @@ def compile_bundle(
     """
     model = folder if isinstance(folder, LanguageModel) else open_model(folder)
     chosen = options or BundleOptions()
-    rows = chosen.cache or chosen.length
-    if rows > model.architecture.positions:
-        raise UnsupportedError(
-            f"the model was made for {model.architecture.positions} tokens, not for {rows}",
-            file=model.path / "config.json" if model.path.is_dir() else model.path,
-            remedy="choose a shorter length",
-        )
+    check_positions(model.architecture, chosen, model.path)
     if jobs != 1 and (parts is None or isinstance(folder, LanguageModel)):
         raise UsageError("processes share nets by files", remedy="give the folder of the model, and one for its parts")
     groups = list(net_groups(model, chosen))

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from bmcompiler.bmodel import BModel
 from bmcompiler.defaults import LLM_TARGET
 from bmcompiler.driver import compile_readers
-from bmcompiler.errors import UsageError
+from bmcompiler.errors import UnsupportedError, UsageError
+from bmcompiler.llm.config import Architecture
 from bmcompiler.llm.heads import GREEDY, SAMPLE
 from bmcompiler.llm.model import LanguageModel
 from bmcompiler.llm.nets import build_net
@@ -49,6 +51,17 @@ class BundleOptions:
                 f"lengths {', '.join(map(str, (*self.shorter, self.length)))} are not several",
                 remedy="give each once, all from 1 on",
             )
+
+
+def check_positions(facts: Architecture, options: BundleOptions, file: Path) -> None:
+    """Raises UnsupportedError where a bundle is for more tokens than the model was made for."""
+    rows = options.cache or options.length
+    if rows > facts.positions:
+        raise UnsupportedError(
+            f"the model was made for {facts.positions} tokens, not for {rows}",
+            file=file / "config.json" if file.is_dir() else file,
+            remedy="choose a shorter length",
+        )
 
 
 def net_groups(model: LanguageModel, options: BundleOptions) -> Iterator[tuple[str, ...]]:

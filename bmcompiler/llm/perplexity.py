@@ -23,9 +23,13 @@ def pieces(tokens: Sequence[int], length: int, count: int, before: Sequence[int]
     Raises UsageError: it is too short for one.
     """
     length -= len(before)
-    if len(tokens) < length or length < 2:
+    if len(tokens) < 2:
+        raise UsageError(f"the text has {len(tokens)} tokens, nothing to foresee", remedy="give a longer text")
+    if length < 2:
+        raise UsageError(f"a piece of {length + len(before)} tokens has none to foresee", remedy="give longer pieces")
+    if len(tokens) < length:
         raise UsageError(
-            f"the text has {len(tokens)} tokens, a piece {length}",
+            f"the text has {len(tokens)} tokens, fewer than the {length} of a piece",
             remedy="give a longer text, or compile for shorter prompts",
         )
     count = min(count, len(tokens) // length)

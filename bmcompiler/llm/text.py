@@ -9,10 +9,11 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from bmcompiler.errors import FileFormatError, UnsupportedError
+from bmcompiler.errors import FileFormatError, UnsupportedError, UsageError
 from bmcompiler.files.store import read_text
 from bmcompiler.llm.config import read_json
 from bmcompiler.spelling import spelled
+from bmcompiler.text import is_broken
 
 COPIED = (
     "config.json",
@@ -58,7 +59,12 @@ class Text:
             raise FileFormatError(f"is no tokenizer: {error}", file=file) from None
 
     def tokens(self, text: str, *, special: bool = True) -> list[int]:
-        """Numbers of a text; `special`: with those that begin every text of the model."""
+        """Numbers of a text; `special`: with those that begin every text of the model.
+
+        Raises UsageError for half a character, as a shell gives what is no UTF-8.
+        """
+        if is_broken(text):
+            raise UsageError("the text is not in UTF-8", remedy="give it in UTF-8")
         found: list[int] = self._tokenizer.encode(text, add_special_tokens=special).ids
         return found
 

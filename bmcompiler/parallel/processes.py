@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
 from typing import Any
 
 from bmcompiler.errors import RuntimeUseError
@@ -15,6 +17,8 @@ from bmcompiler.spelling import spelled
 
 _AHEAD = 2
 """Parts per worker that wait or are computed: the next one is there when one is done."""
+_SECONDS = 5.0
+"""For a worker to go once it is told to."""
 _MOST_DEATHS = 3
 """Deaths of workers in a row, without one part done between them, that are taken for chance."""
 
@@ -83,6 +87,21 @@ class ProcessPool(Pool):
                 remedy=f"use fewer {spelled('workers')} if memory is short, or one to see what happens",
             )
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Who was interrupted does not wait for parts that nobody will ask for, nor for threads that feed them."""
+        executor = self._executor
+        if kind is None or executor is None:
+            return self.close()
+        workers = list((executor._processes or {}).values())  # no public way before Python 3.14
+        for worker in workers:
+            worker.terminate()
+        executor.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.join(_SECONDS)
+        self._executor = None
+
     def close(self) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
@@ -102,6 +121,8 @@ def _begin(task: Task[Any, Any, Any]) -> None:
     """Start of a worker; workers share the cores among them, so BLAS has one thread in each."""
     from bmcompiler.numeric.blas import one_blas_thread
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal; the one that leads them says so
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     one_blas_thread.__enter__()
     _task[:] = [task]
 

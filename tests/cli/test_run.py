@@ -112,7 +112,9 @@ def test_outputs_are_compared_with_references(
     assert bmnet_run(net(), "--input", given, "--compare", str(tmp_path / "other.npz")) == 1
     assert "the model has no output 'y'. Remedy: name arrays like: file" in capsys.readouterr().err
     np.save(tmp_path / "few.npy", samples(3))
-    assert bmnet_run(net(), "--input", given, "--compare", str(tmp_path / "few.npy")) == 1
+    out = tmp_path / "out.npz"
+    assert bmnet_run(net(), "--input", given, "--compare", str(tmp_path / "few.npy"), "-o", str(out)) == 1
+    assert not out.exists()  # status 1: nothing is written
     assert "have shapes" in capsys.readouterr().err
 
 

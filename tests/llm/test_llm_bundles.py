@@ -375,7 +375,7 @@ def test_the_command_compiles_and_runs(
 def test_pieces_are_spread_over_a_text() -> None:
     assert pieces(list(range(10)), 4, 2, [99]) == [[99, 0, 1, 2], [99, 7, 8, 9]]
     assert pieces(list(range(10)), 8, 5) == [list(range(8))]
-    with pytest.raises(UsageError, match="the text has 10 tokens, a piece 11"):
+    with pytest.raises(UsageError, match="the text has 10 tokens, fewer than the 11 of a piece"):
         pieces(list(range(10)), 11, 1)
 
 
