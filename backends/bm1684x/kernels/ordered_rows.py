@@ -73,10 +73,15 @@ class OrderedRowsKernel(LocalKernel[Gather]):
             build.copy(Words(ins[0], view, item=item), Words(outs[0], view, item=item))
 
         made = (0, 1), box[1], (0, 1), (0, view[3])
-        held = Contents(root_of(op.x), (_LAYOUT, root_of(op.indices), box[1]))
+        contents = Contents(root_of(op.x), (_LAYOUT, root_of(op.indices), box[1]))
         count = (end - first) * each
         gathered = Buffer(
-            self.chip.aligned_bytes(view, item), "c", item * count * width, load, contents=held, runs=Runs(count, count)
+            self.chip.aligned_bytes(view, item),
+            "c",
+            item * count * width,
+            load,
+            contents=contents,
+            runs=Runs(count, count),
         )
         out = self.machine.activation_out(op.result, (1, rows, 1, each * width), made)
         return TileWork((gathered,), (out,), (), compute, self.machine.cycles.pass_cycles(view, item))
