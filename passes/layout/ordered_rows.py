@@ -1,18 +1,20 @@
-"""Rows that slices, concatenations and permutes bring into another order are loaded in that order."""
+"""Rows of maps: loaded in the order that slices, concatenations and permutes bring them into, and kept in lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
-from bmcompiler.ir import Rewriter, TensorType, Value
+from bmcompiler.ir import Operation, Rewriter, TensorType, Value
 from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.layers.norm import LayerNorm
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
@@ -45,7 +47,9 @@ class OrderedRows(TargetPatternPass):
     1. slices, concats and permutes of one value, reshapes between them, which keep its rows whole and nobody else
        reads                           : gather of its rows by a constant
     2. cast to fewer bytes of a gather : gather of the cast
-    It is done where the target takes less time for the gather than for copies through global memory. Rows only move.
+    3. norms along the last axis of maps [1, h, w, c], their sums and casts, more of whose neighbours know them as
+       matrices of rows of c elements than as maps : the same of such matrices, rows in lanes as products leave them
+    Rule 1 is done where the target takes less time for a gather than for copies through global memory. Bits stay.
     """
 
     name = "ordered-rows"
@@ -58,7 +62,9 @@ class OrderedRows(TargetPatternPass):
             **on(Permute, self.gathered),
             **on(Slice, self.gathered),
             **on(Concat, self.gathered),
-            **on(Cast, self.narrowed),
+            **on(Cast, self.narrowed, self.as_rows),
+            **on(LayerNorm, self.as_rows),
+            **on(Add, self.as_rows),
         }
 
     def gathered(self, op: _Moving, rewriter: Rewriter) -> bool:
@@ -99,6 +105,55 @@ class OrderedRows(TargetPatternPass):
         rewriter.replace_with(op, make("reshape", [moved.result], {"shape": op.type.shape}, None, op.location))
         return True
 
+    def as_rows(self, op: TensorOp, rewriter: Rewriter) -> bool:
+        """Rule 3, for all ops that it joins."""
+        joined = self._joined(op)
+        if not joined or not self._gains_as_rows(joined):
+            return False
+        for each in joined:
+            _make_rows(each, rewriter)
+        return True
+
+    def _can_be_rows(self, op: Operation | None) -> bool:
+        """Whether an op of float maps [1, h, w, c], in local memory, can be one of their rows."""
+        if not isinstance(op, LayerNorm | Add | Cast) or PLACE_CPU in op.attributes or op.type.rank != 4:
+            return False
+        maps = _maps(op)
+        if op.type.shape[0] != 1 or not all(x.type.is_float and x.shape == op.type.shape for x in (*maps, op.result)):
+            return False
+        if isinstance(op, LayerNorm) and (op.axis % 4 != 3 or any(self.constant(x) is None for x in op.operands[1:])):
+            return False
+        return all(self.constant(x) is None for x in maps) and self.target.local_cycles(op) is not None
+
+    def _joined(self, op: TensorOp) -> dict[TensorOp, None]:
+        """The op and all that can be ops of rows like it and read or make its values, and theirs."""
+        joined: dict[TensorOp, None] = {}
+        found: list[Operation | None] = [op]
+        while found:
+            each = found.pop()
+            if isinstance(each, TensorOp) and each not in joined and self._can_be_rows(each):
+                joined[each] = None
+                found += [value.op for value in _maps(each)] + list(each.result.users)
+        return joined
+
+    def _gains_as_rows(self, joined: Mapping[TensorOp, None]) -> bool:
+        """Whether fewer values go from one layout to another in local memory; norms of rows take less themselves."""
+        norms = any(isinstance(op, LayerNorm) for op in joined)
+        _, _, columns, width = next(iter(joined)).type.shape
+        if columns == 1:  # rows lie in lanes already
+            return norms
+        read = {value: value.op for op in joined for value in _maps(op) if value.op not in joined}
+        edges = [self._layout(maker, maker.operands, width) for maker in read.values() if maker is not None]
+        for op in joined:
+            edges += {self._layout(user, user.results, width) for user in op.result.users if user not in joined}
+        return edges.count("rows") + norms > edges.count("map")
+
+    def _layout(self, op: Operation, views: Sequence[Value], width: int) -> str:
+        """How a neighbour of joined ops holds its values: as rows, as a map; "" where they go through global memory."""
+        if isinstance(op, Reshape):
+            return "rows" if views[0].type.rank == 2 and views[0].shape[-1] == width else "map"
+        return "" if not isinstance(op, TensorOp) or self.target.local_cycles(op) is None else "map"
+
     def _is_quicker(self, op: TensorOp, found: _Rows) -> bool:
         """Whether a gather takes less time than copies outside of local memory, and the load of the last one."""
         target, before = self.target, 0
@@ -114,6 +169,24 @@ class OrderedRows(TargetPatternPass):
         for each in (shaped, picked, flat):
             each.drop_operands()
         return taken is not None and taken < before + target.loading_cycles(op.type.nbytes)
+
+
+def _maps(op: TensorOp) -> Sequence[Value]:
+    """Operands but coefficients of a norm."""
+    return op.operands[:1] if isinstance(op, LayerNorm) else op.operands
+
+
+def _make_rows(op: TensorOp, rewriter: Rewriter) -> None:
+    """The op of matrices [h * w, c] in place of one of maps [1, h, w, c]."""
+    shape = (op.type.size // op.type.shape[3], op.type.shape[3])
+    views = {value: make("reshape", [value], {"shape": shape}, None, op.location) for value in _maps(op)}
+    for view in views.values():
+        rewriter.insert_before(op, view)
+    operands = [views[value].result if value in views else value for value in op.operands]
+    rows = rebuild(op, operands, **({"axis": 1} if isinstance(op, LayerNorm) else {}))
+    rows.attributes.pop(TENSOR_NAME, None)
+    rewriter.insert_before(op, rows)
+    rewriter.replace_with(op, make("reshape", [rows.result], {"shape": op.type.shape}, None, op.location))
 
 
 def _order(found: _Rows) -> np.ndarray:

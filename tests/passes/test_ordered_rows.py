@@ -105,6 +105,55 @@ def test_other_targets_keep_their_copies() -> None:
     assert "gather" not in ops(net("shifted"), "bm1684")
 
 
+def test_norms_and_sums_of_maps_are_those_of_rows() -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, SIDE, SIDE, WIDTH)))
+    gain, shift = (b.weight(np.linspace(0.5, 2, WIDTH, dtype=np.float32), name) for name in ("gain", "shift"))
+    rows = windows(b, b.layer_norm(x, gain, shift, axis=3))
+    total = b.add(x, b.reshape(b.relu(rows), shape=[1, SIDE, SIDE, WIDTH]))
+    module = b.outputs([total], ["y"])
+    assert ops(module) == ["layer_norm", "gather", "relu", "add"]
+    found = {op.short_name: op.results[0].shape for op in module.main.ops[:-1]}
+    assert found["layer_norm"] == found["add"] == (SIDE * SIDE, WIDTH)
+
+
+def test_sums_of_other_maps_stay_maps() -> None:
+    b = Builder.new("net")
+    x, y = (b.input(name, TensorType((1, SIDE, SIDE, WIDTH))) for name in "xy")
+    module = b.outputs([b.reshape(b.add(x, y), shape=[SIDE, SIDE * WIDTH])], ["z"])
+    assert not run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")))
+
+
+def test_sums_that_more_maps_than_rows_meet_stay_maps() -> None:
+    b = Builder.new("net")
+    x, rows = b.input("x", TensorType((1, SIDE, SIDE, WIDTH))), b.input("rows", TensorType((SIDE * SIDE, WIDTH)))
+    total = b.add(b.relu(x), b.reshape(b.relu(rows), shape=[1, SIDE, SIDE, WIDTH]))
+    flat = b.reshape(total, shape=[SIDE * SIDE, WIDTH])
+    module = b.outputs([b.relu(total), b.relu(flat)], ["y", "z"])
+    assert not run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")))
+
+
+@pytest.mark.parametrize("columns, changed", [(1, False), (4, True)])
+def test_casts_of_rows_that_lie_in_lanes_already_stay(columns: int, changed: bool) -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((SIDE * columns, WIDTH), "f16"))
+    wide = b.cast(b.reshape(b.relu(x), shape=[1, SIDE, columns, WIDTH]), dtype="f32")
+    module = b.outputs([wide], ["y"])
+    assert bool(run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")))) == changed
+
+
+@pytest.mark.parametrize("around, rank", [("maps", 4), ("ends", 2)])
+def test_norms_between_maps_stay_maps(around: str, rank: int) -> None:
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, SIDE, SIDE, WIDTH)))
+    gain = b.weight(np.linspace(0.5, 2, WIDTH, dtype=np.float32), "gain")
+    made = b.layer_norm(b.relu(x) if around == "maps" else x, gain, axis=3)
+    module = b.outputs([b.relu(made) if around == "maps" else made], ["y"])
+    run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")))
+    (norm,) = (op for op in module.main.ops if op.short_name == "layer_norm")
+    assert norm.results[0].type.rank == rank
+
+
 def test_few_rows_stay() -> None:
     b = Builder.new("net")
     cut = b.reshape(b.relu(b.input("x", TensorType((1, 8, 8, WIDTH)))), shape=[1, 2, 4, 2, 4, WIDTH])
