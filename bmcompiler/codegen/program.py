@@ -23,7 +23,7 @@ from bmcompiler.codegen.groups.slices import Stripe
 from bmcompiler.codegen.groups.stripes import annotation, stripes_of
 from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
 from bmcompiler.codegen.kernels import DeviceKernel
-from bmcompiler.codegen.memory import parts_of_others, plan_memory, root_of
+from bmcompiler.codegen.memory import Hosts, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.residency import Residency, Step, plan_residency, whole_stripes
 from bmcompiler.codegen.rows import cpu_rows, device_row, joined_names, needs
@@ -68,15 +68,14 @@ class Program(ABC, Generic[B]):
         self.segments = partition(self.function, target)
         hidden = {value for segment in self.segments for value in self.without_memory(segment)}
         resides = level > 0 and self.resident_memory is not None
+        self.joins = level > 1 or (level > 0 and any(IMAGE in op.attributes for op in self.function.ops))
         keeping = [i for i, segment in enumerate(self.segments) if segment.device and resides]
         planned = {i: self._residency(self.segments[i]) for i in keeping}
         self.kept = {i: kept for i, kept in planned.items() if self._gains(self.segments[i], kept, level)}
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
         steps = [step for i in range(len(self.segments)) for step in self._memory_steps(i)]
         moving = [op for i, s in enumerate(self.segments) if s.device for op in self._moving(i)]
-        joins = level > 1 or (level > 0 and any(IMAGE in op.attributes for op in self.function.ops))
-        hosts = parts_of_others(self.function, moving, borders=target.free_borders) if joins else {}
-        self.plan = plan_memory(self.function, steps, self.neuron_align, hosts, hidden)
+        self.plan = plan_memory(self.function, steps, self.neuron_align, self._hosts(moving), hidden)
         self.build = self.start(level)
         self.rows: list[LayerRow] = []
         self.groups: list[GroupInfo] = []
@@ -186,6 +185,10 @@ class Program(ABC, Generic[B]):
             return self.segments[index].ops
         return [step.op for step in self.kept[index].steps if step.work is None]
 
+    def _hosts(self, moving: Sequence[Operation]) -> Hosts:
+        """Values that are made or read in their place in others, if these ops work in global memory."""
+        return parts_of_others(self.function, moving, borders=self.target.free_borders) if self.joins else {}
+
     def _gains(self, segment: Segment, kept: Residency, level: int) -> bool:
         """Whether a run is computed as planned; by tiles, an op alone is loaded while it computes."""
         grouped = any(annotation(op) is not None for op in segment.ops)
@@ -194,6 +197,7 @@ class Program(ABC, Generic[B]):
     def _residency(self, segment: Segment) -> Residency:
         """What stays in local memory during a run of device ops."""
         assert self.resident_memory is not None, "asked for on chips that have it"
+        memory, hosts = self.resident_memory, self._hosts(self.function.ops)
         outside = {root_of(value) for value in segment.outputs()}
 
         def blocks(op: Operation) -> bool:
@@ -208,7 +212,7 @@ class Program(ABC, Generic[B]):
             return work
 
         def alone(op: Operation) -> int:
-            return alone_cycles(self._kernel(op), op)
+            return alone_cycles(self._kernel(op), op, hosts, memory)
 
         def plans() -> Iterator[list[Stripe]]:
             if self.copier is not None:
@@ -216,10 +220,10 @@ class Program(ABC, Generic[B]):
             yield whole_stripes(segment.ops, whole)
 
         for stripes in plans():
-            found = plan_residency(stripes, blocks, outside.__contains__, self.resident_memory, self.copier)
+            found = plan_residency(stripes, blocks, outside.__contains__, memory, self.copier)
             if found is not None:
-                times = partial(timeline, found, alone, self.resident_memory, self.copier)
-                settle(found, times, blocks, self.resident_memory)
+                times = partial(timeline, found, alone, memory, self.copier)
+                settle(found, times, blocks, memory)
                 return found
         return Residency([Step(op, None) for op in segment.ops])
 

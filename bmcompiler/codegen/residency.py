@@ -25,9 +25,9 @@ from typing import NamedTuple
 from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
 from bmcompiler.codegen.groups.slices import WEIGHT, Stripe
-from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Binding, Copy, LiveRange, Residency, Step
+from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Binding, Copy, LiveRange, Residency, Step, sources
 from bmcompiler.codegen.groups.uses import Uses
-from bmcompiler.codegen.memory import Lifetime, pack, root_of
+from bmcompiler.codegen.memory import Lifetime, pack
 from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
@@ -274,7 +274,7 @@ class _Planner:
         """The earliest step before which what step `index` loads finds room, and global memory has it."""
         size, least = self.tiler.rounded(buffer.lane_bytes), max(0, index - AHEAD)
         if not buffer.coefficient:
-            roots = [buffer.contents.value] if buffer.contents else [root_of(v) for v in self.steps[index].op.operands]
+            roots = sources(self.steps[index].op, buffer)
             least = max([least, *(self.uses.made_before(root, index) for root in roots)])
         return self._place_ahead(index, least, size)
 

@@ -86,6 +86,7 @@ class Buffer:
         late: cycles of the computation that come before what needs it.
         ahead: of nbytes, what the computation stores itself, beside its steps.
         spare: bytes at its end that its load alone uses.
+        source: what is loaded where it has no `contents`, None = any operands.
     """
 
     lane_bytes: int
@@ -99,6 +100,7 @@ class Buffer:
     late: int = 0
     ahead: int = 0
     spare: int = 0
+    source: Value | None = None
 
     @property
     def waiting(self) -> int:

@@ -157,11 +157,12 @@ class _NetMaker:
         def heads(part: str, count: int) -> Value:
             return b.reshape(linear(y, part), shape=[1, tokens, count, facts.head_dim])
 
-        v = heads("v", facts.kv_heads)  # it is stored while others are computed
+        v = heads("v", facts.kv_heads)  # stored first, so that all values arrive while others are computed
+        values = b.concat(*history[1], v, axis=1) if before else v
         q, k = heads("q", facts.heads), heads("k", facts.kv_heads)
         q, k = self._norm(b, q, w.q_norm, "q_norm"), self._norm(b, k, w.k_norm, "k_norm")
         q, k = self._rotated(b, [q, k], positions, index)
-        keys, values = (b.concat(*past, new, axis=1) if past else new for past, new in zip(history, (k, v)))
+        keys = b.concat(*history[0], k, axis=1) if before else k
         y = linear(self._attention(b, q, keys, values, mask), "o")
         x = b.add(x, self._norm(b, y, w.attention_out_norm, "attention_out_norm"))
         y = self._norm(b, x, w.mlp_norm, "mlp_norm")

@@ -187,7 +187,7 @@ class _Halves(Patterns):
         if key not in self._known:
             if array is None:
                 cast = make("cast", [value], {"dtype": dtype}, location=self._function.origin(value))
-                self._rewriter.insert_before(self._place(value, anchor), cast)
+                self._rewriter.insert_before(self._place(value, dtype, anchor), cast)
                 self._known[key] = cast.results[0]
                 self._known[cast.results[0], value.dtype] = value
             else:
@@ -196,10 +196,13 @@ class _Halves(Patterns):
                 self._known[key] = self.weight(rounded, value, anchor, self._rewriter, "weight")
         return self._known[key]
 
-    def _place(self, value: Value, reader: Operation) -> Operation:
-        """Before which op a cast stands: that of a mask behind what makes it, not between ops computed together."""
+    def _place(self, value: Value, dtype: str, reader: Operation) -> Operation:
+        """Before which op a cast stands: that of a mask behind what makes it, not between ops computed together.
+
+        So does one that makes a value smaller, which others need not wait for.
+        """
         repeats = isinstance(reader, TensorOp) and reader.broadcasts and value.type.size < reader.results[0].type.size
-        if value.op is None or not repeats:
+        if value.op is None or not (repeats or dtype != "f32"):
             return reader
         ops = self._function.ops
         return ops[ops.index(value.op) + 1]

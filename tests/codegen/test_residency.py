@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.emission import Part, emit_steps
-from bmcompiler.codegen.groups.issue import issue_between, issue_late, issue_loads
-from bmcompiler.codegen.groups.timeline import Timeline, least_cost, timeline
+from bmcompiler.codegen.groups.issue import issue_best, issue_between, issue_late, issue_loads
+from bmcompiler.codegen.groups.timeline import Timeline, least_cost, loading_cycles, timeline
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_stripes
 from bmcompiler.codegen.schedule import Moved
@@ -278,6 +278,24 @@ def test_loads_between_come_in_time_and_are_taken_where_they_end_first(run: Run,
             binding.issue = binding.live_range.first
     issue_loads(found, times, tiler)
     assert times().end == min(ends)
+
+
+@settings(max_examples=50, deadline=None)
+@given(runs())
+def test_no_other_step_is_better_for_a_load_alone(run: Run) -> None:
+    found, tiler = plan(run), Tiler(ROOM, ALIGN)
+    times = partial(timeline, found, lambda op: 40, tiler, None)
+    issue_loads(found, times, tiler)
+    before, early = times().end, play(run, found)
+    issue_best(found, times, tiler)
+    assert times().end <= before and play(run, found)[1] == early[1]
+    for number, step in enumerate(found.steps):
+        for binding in filter(lambda binding: binding.moves, step.inputs):
+            least, chosen = times().end, binding.issue
+            for issue in range(binding.live_range.first, number + 1):
+                binding.issue = issue
+                assert times().end >= least or loading_cycles(binding, tiler) < least / 128
+            binding.issue = chosen
 
 
 @settings(max_examples=50, deadline=None)

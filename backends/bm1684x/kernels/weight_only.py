@@ -99,7 +99,8 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
         loads = tuple(constants.load_cycles(end - first) for first, end in shares[2:])
         ahead, runs = buffers[:2], Runs(1, min(2 * size, outputs))
         moved = sum(buffer.nbytes for buffer in ahead)
-        coming = Buffer(len(ahead) * block, "", moved, load, True, runs=runs, loads=len(ahead))
+        late = min(steps[0], constants.load_cycles(size)) if loads else 0  # the first share waits for its own load
+        coming = Buffer(len(ahead) * block, "", moved, load, True, runs=runs, loads=len(ahead), late=late)
         view = (1, rows, 1, outputs)
         out = self.machine.activation_out(op.result, view, tuple((0, length) for length in view))
         counts = {end - first for first, end in shares}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.codegen.groups.banks import move_apart
-from bmcompiler.codegen.groups.issue import issue_loads
+from bmcompiler.codegen.groups.issue import issue_best, issue_loads
 from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Binding, LiveRange, Residency
 from bmcompiler.codegen.groups.timeline import Timeline
 from bmcompiler.codegen.memory import Lifetime, pack
@@ -52,16 +52,19 @@ def settle(
     bindings = [binding for step in plan.steps for binding in step.inputs]
     issues = [binding.issue for binding in bindings]
     if not _move(plan, loads, tiler):
-        return first
+        issue_best(plan, times, tiler)
+        return times()
     issue_loads(plan, times, tiler)
     second = times()
     if second.end < first.end:
-        return second
+        issue_best(plan, times, tiler)
+        return times()
     for area, place in zip(plan.live_ranges, places):
         area.first, area.address = place
     for binding, issue in zip(bindings, issues):
         binding.issue = issue
-    return first
+    issue_best(plan, times, tiler)
+    return times()
 
 
 def _loads(plan: Residency, blocks: Callable[[Operation], bool]) -> list[_Load]:

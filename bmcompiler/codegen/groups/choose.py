@@ -27,13 +27,13 @@ from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.images import Group, images_of, repeated
 from bmcompiler.codegen.groups.issue import issue_loads
 from bmcompiler.codegen.groups.refine import Span, refined
-from bmcompiler.codegen.groups.regions import LocalCopier, four_axes, whole_box
+from bmcompiler.codegen.groups.regions import RANK, LocalCopier, four_axes, whole_box
 from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, cuts
 from bmcompiler.codegen.groups.stripes import Known, stripes_of
 from bmcompiler.codegen.groups.timeline import alone_cycles, least_cost, timeline
 from bmcompiler.codegen.kernels import DeviceKernel
-from bmcompiler.codegen.memory import Hosts, parts_of_others, root_of
+from bmcompiler.codegen.memory import parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.residency import Residency, plan_residency
 from bmcompiler.codegen.tiling import Tiler
@@ -88,8 +88,8 @@ class Plans:
 _HEAVY = 8
 """Part of a lane from which on the weights of an op are many; `_PARTS`: that parts of them take."""
 _PARTS = 26
-_LONG, _BANDS = 4096, 4
-"""Cycles of loads from which on an op is cut for them, and into how many parts."""
+_LONG, _BANDS, _IMAGES = 4096, 4, 8
+"""Cycles of loads from which on an op is cut for them, and into how many parts of rows and of images."""
 
 
 def ungrouped(segments: Segments) -> list[Span]:
@@ -181,10 +181,11 @@ def _groups(run: Plans, level: int, refine: bool = False) -> list[Group]:
     if refine:
         spans, least = refined(spans, least, planned, len(segments.ops))
     best = segments.groups(spans)
-    for group in _own_loads(segments, best) if level > 1 else ():
-        cycles = run.cycles([*best, group], least)
+    longer = [*([group] for group in _own_loads(segments, best)), list(_own_images(segments, best))]
+    for more in filter(None, longer) if level > 1 else ():
+        cycles = run.cycles([*best, *more], least)
         if cycles < least:
-            best, least = [*best, group], cycles
+            best, least = [*best, *more], cycles
     shared = [*best, *_shared_weights(segments, best)] if level > 1 else best
     if len(shared) > len(best):
         plain, cut = (run.settled_cycles(groups) for groups in (best, shared))
@@ -231,6 +232,21 @@ def _own_loads(segments: Segments, best: Sequence[Group]) -> Iterator[Group]:
             yield [op], (1, 1, _BANDS, 1)
 
 
+def _own_images(segments: Segments, best: Sequence[Group]) -> Iterator[Group]:
+    """Ops of several images that read much of what no tile makes, each as a group that is cut along these."""
+    taken, tiler = {op for ops, _ in best for op in ops}, segments.tiler
+    made = {result for op in segments.ops if segments.kernels.blocks(op) for result in op.results}
+    for op in segments.ops:
+        if op in taken or len(op.results) != 1 or op.results[0].type.rank != RANK:
+            continue
+        (n, _, _, _), whole = op.results[0].shape, whole_box(op.results[0].shape)
+        part = segments.kernels.part(op, (cuts(n, min(n, _IMAGES), 1)[0], *whole[1:])) if n > 1 else None
+        own = [] if part is None else [b for b in part.inputs if b.contents is not None and not b.coefficient]
+        loads = sum(tiler.bus.load(b) for b in own if b.contents is not None and b.contents.value not in made)
+        if loads * min(n, _IMAGES) / tiler.bytes_per_cycle >= _LONG:
+            yield [op], (min(n, _IMAGES), 1, 1, 1)
+
+
 def _kernels(function: Function, target: Target, tiler: Tiler) -> Kernels:
     """The target's kernels, which are asked the same many times."""
     hosts = parts_of_others(function, function.ops, borders=target.free_borders)
@@ -240,22 +256,9 @@ def _kernels(function: Function, target: Target, tiler: Tiler) -> Kernels:
         assert isinstance(found, DeviceKernel), "groups are of ops with kernels"
         return found
 
-    def estimate(op: Operation) -> int:
-        if kernel(op).uses_local_memory(op):
-            return alone_cycles(kernel(op), op)
-        return round(2 * _copied(op, hosts) / tiler.bytes_per_cycle)
-
     return Kernels(
         cache(lambda op: kernel(op).whole(op)),
         cache(lambda op, box: kernel(op).boxed(op, box)),
-        cache(estimate),
+        cache(lambda op: alone_cycles(kernel(op), op, hosts, tiler)),
         cache(lambda op: kernel(op).uses_local_memory(op)),
     )
-
-
-def _copied(op: Operation, hosts: Hosts) -> int:
-    """Bytes that an op copies in global memory: parts of other values that are made or read in their place are not."""
-    parts = {"concat": op.operands, "split": op.results, "slice": op.results}.get(op.short_name)
-    if parts is None:
-        return sum(value.type.nbytes for value in op.results)
-    return sum(value.type.nbytes for value in parts if root_of(value) not in hosts)

@@ -16,6 +16,10 @@ from bmcompiler.codegen.groups.steps import Binding, Residency, portions_by_step
 from bmcompiler.codegen.groups.timeline import Timeline, loading_cycles, storing_cycles
 from bmcompiler.codegen.tiling import Tiler
 
+_LONG = 256
+"""Part of a plan's time from which on a load is tried at other steps; `_TRIED`: how many there may be in all."""
+_TRIED = 2048
+
 
 def issue_loads(plan: Residency, times: Callable[[], Timeline], tiler: Tiler) -> None:
     """Order the loads of a plan; `times`: of the plan as it is."""
@@ -74,13 +78,32 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
             begin = max(begin, moving)
             moving = begin + step.transfers
         if step.work is not None and step.work.stream is not None:
-            moving = max(begin, moving) + step.work.streamed_cycles
-        computing = begin + times.ends[index] - times.starts[index]
+            computing, moving = step.work.stream.times(begin, moving)
+        else:
+            computing = begin + times.ends[index] - times.starts[index]
         done.append(computing)
         waiting = [binding for binding in step.outputs if binding.moves]
         at = index if index + 1 == len(plan.steps) or _reads(plan, index + 1, waiting) else index + 1
         while ahead and moving < computing:
             load(heappop(ahead)[2], at)
+
+
+def issue_best(plan: Residency, times: Callable[[], Timeline], tiler: Tiler) -> None:
+    """Try other steps for each of the few long loads of a plan, as long as it ends earlier by one."""
+    least, before = times().end, inf
+    loads = [(number, load) for number, load in _loads(plan) if loading_cycles(load, tiler) * _LONG > least]
+    if len(loads) * len(plan.steps) > _TRIED:
+        return
+    while least < before:
+        before = least
+        for number, load in loads:
+            best = load.issue
+            for step in range(load.live_range.first, number + 1):
+                load.issue = step
+                end = times().end
+                if end < least:
+                    least, best = end, step
+            load.issue = best
 
 
 def _loads(plan: Residency) -> Iterator[tuple[int, Binding]]:

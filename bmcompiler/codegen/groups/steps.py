@@ -115,12 +115,17 @@ def loads_by_issue(steps: Sequence[Step]) -> list[list[tuple[int, Binding]]]:
     return found
 
 
+def sources(op: Operation, buffer: Buffer) -> list[Value]:
+    """What a buffer of an op is loaded from: roots of activations."""
+    if buffer.contents is not None:
+        return [buffer.contents.value]
+    return [root_of(value) for value in (op.operands if buffer.source is None else (buffer.source,))]
+
+
 def reads_any(step: Step, binding: Binding, stores: Iterable[Binding]) -> bool:
     """Whether a load for a step needs what these store."""
-    contents = binding.buffer.contents
-    values = [root_of(value) for value in step.op.operands] if contents is None else [contents.value]
     stored = {other.buffer.contents.value for other in stores if other.buffer.contents is not None}
-    return not binding.buffer.coefficient and bool(stored.intersection(values))
+    return not binding.buffer.coefficient and bool(stored.intersection(sources(step.op, binding.buffer)))
 
 
 @dataclass

@@ -10,6 +10,7 @@ from bmcompiler.codegen.groups.banks import shared_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.groups.steps import Binding, Residency, Step, loads_by_issue, portions_by_step, reads_any
 from bmcompiler.codegen.kernels import DeviceKernel
+from bmcompiler.codegen.memory import Hosts, root_of
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Operation
 
@@ -35,9 +36,22 @@ class Timeline:
         return self.end + HIDDEN * self.moved / tiler.bytes_per_cycle
 
 
-def alone_cycles(kernel: DeviceKernel[Any], op: Operation) -> int:
-    """What an op tiled by itself takes; without an estimate, its bytes one after the other."""
+def alone_cycles(kernel: DeviceKernel[Any], op: Operation, hosts: Hosts, tiler: Tiler) -> int:
+    """What an op takes that has no tile in a plan: what it copies, or all that it does tiled by itself.
+
+    Args: hosts: values that are made or read in their place in others (`memory.parts_of_others`).
+    """
+    if not kernel.uses_local_memory(op):
+        return round(2 * _copied(op, hosts) / tiler.bytes_per_cycle)
     return kernel.estimate(op) or sum(value.type.nbytes for value in (*op.operands, *op.results)) // 16
+
+
+def _copied(op: Operation, hosts: Hosts) -> int:
+    """Bytes that an op copies in global memory: parts of other values that are made or read in their place are not."""
+    parts = {"concat": op.operands, "split": op.results, "slice": op.results}.get(op.short_name)
+    if parts is None:
+        return sum(value.type.nbytes for value in op.results)
+    return sum(value.type.nbytes for value in parts if root_of(value) not in hosts)
 
 
 def loading_cycles(binding: Binding, tiler: Tiler) -> float:
@@ -79,7 +93,9 @@ def timeline(
             store_waiting()
         if step.work is None:
             found.starts.append(max(moving, computing))
-            moving = computing = found.starts[-1] + estimate(step.op)
+            alone = estimate(step.op)
+            moving = computing = found.starts[-1] + alone
+            found.moved += _moved_alone(step.op, alone, tiler)
             done.append(computing)
         for _, binding in loads[index]:
             ready[id(binding)] = transfer(binding, done[binding.live_range.first], loading_cycles(binding, tiler))
@@ -112,6 +128,7 @@ def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Til
         if step.work is None:
             alone = estimate(step.op)
             computing, moving = computing + alone, moving + alone
+            nbytes += _moved_alone(step.op, alone, tiler)
             continue
         loads, stores = ([binding for binding in bindings if binding.moves] for bindings in (step.inputs, step.outputs))
         nbytes += sum(binding.buffer.nbytes for binding in (*loads, *stores))
@@ -119,6 +136,11 @@ def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Til
         moving += sum(loading_cycles(binding, tiler) for binding in loads)
         moving += step.work.transfers + sum(storing_cycles(binding, tiler) for binding in stores)
     return max(computing, moving) + HIDDEN * nbytes / tiler.bytes_per_cycle
+
+
+def _moved_alone(op: Operation, cycles: float, tiler: Tiler) -> float:
+    """Bytes over the bus of an op that is no part of the plan: its operands and results, unless there is no time."""
+    return min(sum(value.type.nbytes for value in (*op.operands, *op.results)), cycles * tiler.bytes_per_cycle)
 
 
 def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:

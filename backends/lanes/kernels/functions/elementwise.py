@@ -159,6 +159,7 @@ def _operand(
         not is_activation(value),
         tile_contents(value, view, box, word) if dense else repeated(value, view, strides, box, loaded, word),
         Runs(1, loaded[0] * loaded[1]),
+        source=value,
     )
     if loaded == dims:
         return buffer, None
