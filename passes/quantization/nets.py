@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.carrying import carry_macs, need_of
-from bmcompiler.ir.keys import INTEGER_WEIGHTS, THRESHOLD_SOURCE
+from bmcompiler.ir.keys import EXACT, INTEGER_WEIGHTS, THRESHOLD_SOURCE
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.passes.precision.calibrate import thresholds
@@ -87,7 +87,8 @@ class Nets:
 
         def conversion_of(op: Operation) -> Conversion | None:
             taken = ("f32", "u8") if isinstance(op, Cast) else ("f32",)  # pixels become numbers
-            fits = op not in in_float and all(v.dtype in taken for v in (*op.operands, *op.results))
+            free = op not in in_float and EXACT not in op.attributes
+            fits = free and all(v.dtype in taken for v in (*op.operands, *op.results))
             return scheme.conversions.of(type(op)) if fits else None
 
         def scaling(op: Operation) -> Scaling:
@@ -103,7 +104,8 @@ class Nets:
                 continue
             low.location = op.location
             found, before = conversion_of(op), len(low.new.ops)
-            reason = in_float.get(op) or (_unconverted(op) if found is None else _apply(found, cast(TensorOp, op), low))
+            reason = in_float.get(op) or cast("str | None", op.attributes.get(EXACT))
+            reason = reason or (_unconverted(op) if found is None else _apply(found, cast(TensorOp, op), low))
             if reason is None:
                 accepted.add(op)
             else:

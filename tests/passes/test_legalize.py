@@ -272,9 +272,14 @@ ON_OTHER_CHIPS = {
     "in_parts",
     "step_by_step",
     "compared_with_places",
+    "diagonals_then_sums",
+    "neighbours_by_index",
+    "product_with_neighbours",
+    "product_with_waves",
+    "written_out",
 }
 """Rules for ops that the BM1880 runs itself, or not at all: tests/dv/test_dv_kernels.py, test_large_reductions.py,
-lanes/test_recurrence.py, lanes/test_one_hot.py."""
+lanes/test_recurrence.py, lanes/test_one_hot.py, lanes/test_decomposed.py."""
 
 
 def test_every_rule_has_a_case() -> None:

@@ -220,7 +220,7 @@ class GridSample(TensorOp):
         low, high = (0.0, size - 1.0) if self.align_corners else (-0.5, size - 0.5)
         if self.mode == "nearest":
             place = np.rint(place)
-        if self.padding != "zeros":
+        if self.padding != "zeros" and self.mode != "cubic":  # which finds each of its elements by itself
             inner = np.clip(place, 0, size - 1) if self.padding == "border" else _reflected(place, low, high)
             place = np.where((place < low) | (place > high), inner, place)
         if self.mode == "nearest":

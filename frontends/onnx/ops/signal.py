@@ -11,10 +11,13 @@ from bmcompiler.frontends.onnx.constants import MAX_GROWN, check_size
 from bmcompiler.frontends.onnx.geometry import per_axis
 from bmcompiler.frontends.onnx.node import Node, axis_of
 from bmcompiler.frontends.onnx.ops.convolution import tap_weight, transposed
-from bmcompiler.frontends.onnx.ops.layout import to_shape
+from bmcompiler.frontends.onnx.ops.layout import slice_axes, to_shape
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
+
+_MOST_ROWS = 64
+"""Slices that frames are joined of."""
 
 
 @onnx_op("DFT", since=17)
@@ -51,11 +54,31 @@ def stft(node: Node, b: Builder) -> Value:
     if not step or step < 1 or not 1 <= length <= x.shape[1]:
         raise ShapeError(f"frames of {length} every {step} do not fit a signal of {x.shape[1]}")
     check_size(((x.shape[1] - length) // step + 1, length), MAX_GROWN)
-    starts = np.arange(0, x.shape[1] - length + 1, step)
-    frames = b.gather(x, b.weight(starts[:, None] + np.arange(length), "frames"), axis=1)
+    frames = _frames(b, x, length, step)
     if window is not None:
         frames = b.mul(frames, b.reshape(window, shape=(length, 1)))
     return b.dft(frames, axis=2, onesided=node.flag("onesided", True) and x.shape[-1] == 1)
+
+
+def _frames(b: Builder, x: Value, length: int, step: int) -> Value:
+    """(batch, frames, length, parts) of (batch, samples, parts): a frame begins every `step` samples.
+
+    Rows of `step` samples side by side, where a frame has few of them; else an index per sample.
+    """
+    batch, samples, parts = x.shape
+    count, rows = (samples - length) // step + 1, -(-length // step)
+    if rows > _MOST_ROWS:
+        starts = np.arange(count) * step
+        return b.gather(x, b.weight(starts[:, None] + np.arange(length), "frames"), axis=1)
+    whole = (count + rows - 1) * step
+    if samples > whole:
+        x = slice_axes(b, x, {1: (0, whole, 1)})
+    elif samples < whole:
+        x = b.pad(x, pads=[0, 0, 0, whole - samples, 0, 0])
+    lines = to_shape(b, x, (batch, count + rows - 1, step, parts))
+    pieces = [slice_axes(b, lines, {1: (row, row + count, 1)}) for row in range(rows)]
+    frames = pieces[0] if rows == 1 else b.concat(*pieces, axis=2)
+    return frames if rows * step == length else slice_axes(b, frames, {2: (0, length, 1)})
 
 
 @onnx_op("Col2Im", since=18)

@@ -13,10 +13,13 @@ from bmcompiler.passes.support.decompositions import (
     recurrent,
     reduction,
     resample,
+    sampling,
+    spectrum,
 )
 from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decompositions_of, decompositions_of_kind
 
 __all__ = [
     "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
     "elementwise", "large_reduction", "layout", "matrix", "pooling", "recurrent", "reduction", "resample",
+    "sampling", "spectrum",
 ]  # fmt: skip

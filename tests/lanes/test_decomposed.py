@@ -1,0 +1,102 @@
+"""Ops that no chip has: sampled, transformed and picked by others, wholly on the chip, close to what the op says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import bmcompiler
+from bmcompiler.interpreter import run_module
+from bmcompiler.ir import TensorType, Value
+from bmcompiler.ops.builder import Builder
+from bmcompiler.runtime import Session
+
+Net = Callable[[Builder], list[Value]]
+NETS: dict[str, Net] = {}
+
+
+def net(function: Net) -> Net:
+    NETS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def given(b: Builder, name: str, *shape: int, dtype: str = "f32") -> Value:
+    return b.input(name, TensorType(shape, dtype))
+
+
+@net
+def transforms(b: Builder) -> list[Value]:
+    real, pairs = given(b, "real", 2, 9, 1), given(b, "pairs", 3, 6, 2, 2)
+    return [
+        b.dft(real, axis=1, onesided=True),
+        b.dft(real, axis=1, length=5),
+        b.dft(pairs, axis=1, inverse=True),
+        b.dft(pairs, axis=0, length=4),
+        b.dft(pairs, axis=1, inverse=True, onesided=True, length=9),
+    ]
+
+
+@net
+def determinants(b: Builder) -> list[Value]:
+    return [b.det(given(b, f"x{size}", 2, size, size)) for size in (1, 2, 3, 4)]
+
+
+@net
+def diagonals(b: Builder) -> list[Value]:
+    x, y = given(b, "x", 2, 5, 5), given(b, "y", 3, 4, 3)
+    return [b.einsum(x, equation="bii->ib"), b.einsum(x, equation="bii->b"), b.einsum(y, equation="iji->j")]
+
+
+def _sampled(mode: str, padding: str, align_corners: bool) -> Net:
+    def build(b: Builder) -> list[Value]:
+        x, grid = given(b, "x", 2, 3, 5, 4), given(b, "grid", 2, 3, 2, 2)
+        return [b.grid_sample(x, grid, mode=mode, padding=padding, align_corners=align_corners)]
+
+    return build
+
+
+for _mode, _padding, _align in (("nearest", "zeros", False), ("linear", "border", True)):
+    NETS[f"sampled-{_mode}"] = _sampled(_mode, _padding, _align)
+
+
+@net
+def sampled_lines(b: Builder) -> list[Value]:
+    x, grid = given(b, "x", 2, 3, 7), given(b, "grid", 2, 5, 1)
+    return [b.grid_sample(x, grid, mode="cubic", padding=padding) for padding in ("border", "reflection")]
+
+
+def numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    random = np.random.default_rng(len(shape))
+    if dtype == "f32":
+        return random.uniform(-1.4, 1.4, shape).astype(np.float32)
+    return random.integers(-3, 3, shape).astype(np.int32)
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+@pytest.mark.parametrize("name", NETS)
+def test_nothing_is_left_to_the_host(name: str, chip: str) -> None:
+    b = Builder.new("net")
+    made = NETS[name](b)
+    module = b.outputs(made, [f"y{i}" for i in range(len(made))])
+    arguments = zip(module.main.input_names, module.main.arguments)
+    feeds = {given: numbers(value.dtype, value.shape) for given, value in arguments}
+    wanted = run_module(module, feeds)
+    result = bmcompiler.compile_module(module, target=chip, quantize="f32")
+    assert {layer.where for layer in result.rows} <= {chip, "view"}
+    for given_name, array in Session(result.model).run(feeds).items():
+        np.testing.assert_allclose(array, wanted[given_name], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["f16", "int8"])
+def test_places_stay_exact_in_nets_of_narrow_numbers(precision: str) -> None:
+    """3,000 elements: neither 16-bit floats nor bytes could count them."""
+    b = Builder.new("net")
+    x, grid = given(b, "x", 1, 1, 1, 3000), given(b, "grid", 1, 1, 40, 2)
+    module = b.outputs([b.grid_sample(x, grid, mode="nearest", padding="border")], ["y"])
+    feeds = {"x": np.arange(3000, dtype=np.float32).reshape(1, 1, 1, -1) % 100, "grid": numbers("f32", (1, 1, 40, 2))}
+    wanted = run_module(module, feeds)["y"]
+    samples = {} if precision == "f16" else {"data": feeds}
+    result = bmcompiler.compile_module(module, target="bm1684x", quantize=precision, **samples)
+    np.testing.assert_allclose(Session(result.model).run(feeds)["y"], wanted, atol=1)
