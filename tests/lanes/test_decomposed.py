@@ -67,6 +67,53 @@ def sampled_lines(b: Builder) -> list[Value]:
     return [b.grid_sample(x, grid, mode="cubic", padding=padding) for padding in ("border", "reflection")]
 
 
+@net
+def cropped(b: Builder) -> list[Value]:
+    more = {"mode": "linear", "coordinates": "tf_crop_and_resize", "extrapolation": 7.5}
+    roi = (0.0, 0.0, 0.2, -0.3, 1.0, 1.0, 0.9, 1.0)
+    return [b.resize(given(b, "x", 1, 2, 5, 6), sizes=(1, 2, 3, 4), scales=(1.0, 1.0, 0.6, 0.66), roi=roi, **more)]
+
+
+@net
+def regions(b: Builder) -> list[Value]:
+    x, rois, images = given(b, "x", 3, 2, 5, 6), given(b, "rois", 4, 4), given(b, "images", 4, dtype="i32")
+    spread = b.mul(rois, b.weight(np.array([[1, 1, 4, 4]], np.float32), "spread"))
+    more = {"size": (2, 3), "spatial_scale": 0.8}
+    return [
+        b.roi_align(x, spread, images, samples=2, **more),
+        b.roi_align(x, spread, images, samples=1, method="max", half_pixel=False, **more),
+    ]
+
+
+def _reduced(reduction: str) -> Net:
+    """Duplicates among indices of either sign."""
+
+    def build(b: Builder) -> list[Value]:
+        x, index, updates = given(b, "x", 3, 4, 5), given(b, "i", 3, 9, 4, dtype="i32"), given(b, "u", 3, 9, 4)
+        tuples, rows = given(b, "t", 6, 2, dtype="i32"), given(b, "r", 6, 5)
+        more = {"reduction": reduction}
+        return [b.scatter_elements(x, index, updates, axis=1, **more), b.scatter_nd(x, tuples, rows, **more)]
+
+    return build
+
+
+NETS |= {f"reduced-{method}": _reduced(method) for method in ("add", "mul", "max", "min")}
+
+
+@net
+def picked(b: Builder) -> list[Value]:
+    x, index = given(b, "x", 2, 4, 3), given(b, "i", 2, 7, 3, dtype="i32")
+    return [b.gather_elements(x, index, axis=1), b.gather(x, given(b, "rows", 5, dtype="i32"), axis=1)]
+
+
+@net
+def largest_and_back(b: Builder) -> list[Value]:
+    x = given(b, "x", 1, 2, 6, 8)
+    mask = b.max_pool_mask(x, kernel=(2, 2), strides=(2, 2))
+    border = b.max_pool_mask(x, kernel=(3, 2), strides=(2, 3), pads=(1, 1, 1, 0), dilations=(1, 2))
+    return [border, b.max_unpool(b.max_pool(x, kernel=(2, 2), strides=(2, 2)), mask, size=(6, 8))]
+
+
 def numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     random = np.random.default_rng(len(shape))
     if dtype == "f32":

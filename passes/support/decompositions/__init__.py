@@ -9,9 +9,11 @@ from bmcompiler.passes.support.decompositions import (
     large_reduction,
     layout,
     matrix,
+    placing,
     pooling,
     recurrent,
     reduction,
+    regions,
     resample,
     sampling,
     spectrum,
@@ -20,6 +22,6 @@ from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decomp
 
 __all__ = [
     "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
-    "elementwise", "large_reduction", "layout", "matrix", "pooling", "recurrent", "reduction", "resample",
-    "sampling", "spectrum",
+    "elementwise", "large_reduction", "layout", "matrix", "placing", "pooling", "recurrent", "reduction",
+    "regions", "resample", "sampling", "spectrum",
 ]  # fmt: skip

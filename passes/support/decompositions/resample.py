@@ -20,12 +20,20 @@ _MOST = 64
 
 @legalizes(Resize)
 def product_per_axis(op: Resize, draft: Draft) -> Value | None:
-    """Interpolation is linear: each axis is multiplied by a constant matrix, as 1x1 convolution or inner product."""
-    if op.coordinates == "tf_crop_and_resize" or not op.type.is_float:
+    """Interpolation is linear: each axis is multiplied by a constant matrix, as 1x1 convolution or inner product.
+
+    What a region has outside of the input is multiplied by zeros, and the given value is added there.
+    """
+    if not op.type.is_float:
         return None
-    x = op.input
+    x, outside = op.input, np.zeros((1,) * op.input.type.rank, bool)
     for axis in op.moving():
         matrix = _weights(op, axis)
+        if op.coordinates == "tf_crop_and_resize":
+            place = op.place(axis)
+            beyond = (place < 0) | (place > op.input.shape[axis] - 1)
+            matrix = np.where(beyond, np.float32(0), matrix)
+            outside = outside | beyond.reshape([-1 if i == axis else 1 for i in range(x.type.rank)])
         before, (have, want), after = prod(x.shape[:axis]), matrix.shape, prod(x.shape[axis + 1 :])
         shape = (*x.shape[:axis], want, *x.shape[axis + 1 :])
         if after == 1:
@@ -35,6 +43,8 @@ def product_per_axis(op: Resize, draft: Draft) -> Value | None:
             kernels = draft.weight(np.ascontiguousarray(matrix.T)[:, :, None, None], f"axis{axis}")
             out = draft.emit("conv", [draft.reshape(x, (before, have, 1, after)), kernels])
         x = draft.reshape(out, shape)
+    if op.extrapolation and outside.any():
+        x = draft.emit("add", [x, draft.weight(outside * x.type.numpy.type(op.extrapolation), "outside")])
     return x
 
 
@@ -43,6 +53,9 @@ def _weights(op: Resize, axis: int) -> np.ndarray:
     have, want = op.input.shape[axis], op.sizes[axis]
     attributes = {name: value for name, value in op.attributes.items() if "." not in name and name != "roi"}
     attributes |= {"sizes": (have, want), "scales": (1.0, op.scales[axis])}
+    if op.coordinates == "tf_crop_and_resize":
+        (start, end) = op.region(axis)
+        attributes |= {"roi": (0.0, start, 1.0, end), "extrapolation": 0.0}
     unit = Value(TensorType((have, have), op.input.dtype), Block(), 0)
     probe = make("resize", [unit], attributes)
     return cast("np.ndarray", probe.evaluate(np.eye(have, dtype=op.input.type.numpy)))
