@@ -19,6 +19,8 @@ from bmcompiler.codegen.tiling import Tiler
 _LONG = 256
 """Part of a plan's time from which on a load is tried at other steps; `_TRIED`: how many there may be in all."""
 _TRIED = 2048
+_CLEAR = 0.99
+"""Part of its time that a plan may take at most with loads at other steps."""
 
 
 def issue_loads(plan: Residency, times: Callable[[], Timeline], tiler: Tiler) -> None:
@@ -89,11 +91,15 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
 
 
 def issue_best(plan: Residency, times: Callable[[], Timeline], tiler: Tiler) -> None:
-    """Try other steps for each of the few long loads of a plan, as long as it ends earlier by one."""
-    least, before = times().end, inf
+    """Try other steps for each of the few long loads of a plan, as long as it ends earlier by one.
+
+    The plan stays as it was unless that gains clearly: of what ends about alike, times do not say which is quicker.
+    """
+    first = least = times().end
     loads = [(number, load) for number, load in _loads(plan) if loading_cycles(load, tiler) * _LONG > least]
     if len(loads) * len(plan.steps) > _TRIED:
         return
+    issues, before = [load.issue for _, load in loads], inf
     while least < before:
         before = least
         for number, load in loads:
@@ -104,6 +110,9 @@ def issue_best(plan: Residency, times: Callable[[], Timeline], tiler: Tiler) -> 
                 if end < least:
                     least, best = end, step
             load.issue = best
+    if least > first * _CLEAR:
+        for (_, load), issue in zip(loads, issues):
+            load.issue = issue
 
 
 def _loads(plan: Residency) -> Iterator[tuple[int, Binding]]:
