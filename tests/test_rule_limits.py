@@ -252,7 +252,7 @@ LIMITS = {
         [(1, 17)],
     ),
     "picked": Limit(
-        LANES,
+        ("bm1684",),
         "at most 512",
         lambda n, v: n.b.gather(x(n, 1999, 3, dtype=F32), places(n, v), axis=0),
         [512],

@@ -363,7 +363,7 @@ def test_what_the_quantizer_makes_takes_few_commands() -> None:
     [
         (lambda net, x, y: net.b.mul_shift(x, y, rshift=16), ("i16", "i16"), "2**24"),
         (lambda net, x, y: net.b.add(x, y), ("i32", "i32"), "2**24"),
-        (lambda net, x, y: net.b.max(x, y), ("i32", "i32"), "i8, u8, i16, u16 or bool"),
+        (lambda net, x, y: net.b.maxs(x, value=0), ("i32", "i32"), "i8, u8, i16, u16 or bool"),
     ],
 )
 def test_what_is_not_exact_is_refused(make: Any, dtypes: tuple[str, str], reason: str) -> None:

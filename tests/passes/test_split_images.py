@@ -207,4 +207,5 @@ def test_twice_the_images_take_twice_the_time(chip: str, precision: str, level: 
         timing = estimate(result)
         assert timing is not None
         taken.append(timing.cycles)
-    assert all(twice <= 2.3 * once for once, twice in pairwise(taken)), taken
+    # 2.32 where four images became quicker by a quarter on the BM1684 and eight, which do not fit, by little
+    assert all(twice <= 2.35 * once for once, twice in pairwise(taken)), taken

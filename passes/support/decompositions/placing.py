@@ -16,6 +16,8 @@ from bmcompiler.passes.support.decompositions.reals import MOST_COUNTED, Reals
 
 _MOST = 1 << 22
 """Pairs of an update and an element that are looked at: 16 MB."""
+_MOST_PICKED = 1 << 18
+"""The same of rows that are picked, as of a vocabulary: beyond, the host is as quick and the commands are many."""
 _MOST_TAPS = 64
 _INDICES = ("i32", "i64")
 _NEUTRAL = {"none": -np.inf, "add": 0.0, "mul": 1.0, "max": -np.inf, "min": np.inf}
@@ -110,7 +112,7 @@ def chosen_rows(op: Gather, draft: Draft) -> Value | None:
     before, after = prod(shape[:axis]), prod(shape[axis + 1 :])
     if op.x.dtype != "f32" or op.indices.dtype != "i32" or draft.constant(op.indices) is not None:
         return None
-    if not prod(op.type.shape) or prod(op.type.shape) * size > _MOST or size >= MOST_COUNTED:
+    if not prod(op.type.shape) or prod(op.type.shape) * size > _MOST_PICKED or size >= MOST_COUNTED:
         return None
     real = Reals(draft, _WHY)
     index = _inside(real, _as_real(real, op.indices), size)

@@ -43,7 +43,7 @@ class Reals:
             made.op.attributes |= {WIDE: True, EXACT: self.why}
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
-        """As `Draft.reshape`."""
+        """The same elements in another shape, without an op where that is their own."""
         made = self.draft.reshape(x, shape)
         if made is not x:
             self.note(made)
