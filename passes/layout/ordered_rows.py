@@ -36,8 +36,8 @@ class _Rows:
 
     @property
     def width(self) -> int:
-        """Elements of a row."""
-        return int(self.source.shape[-1])
+        """Elements of a row; one of a scalar."""
+        return prod(self.source.shape[-1:])
 
 
 @dataclass(frozen=True)

@@ -167,3 +167,17 @@ def test_rows_of_nothing_stay() -> None:
     x = b.relu(b.input("x", TensorType((1, SIDE, SIDE, WIDTH))))
     none = b.slice(x, starts=[0] * 4, ends=[1, 0, SIDE, WIDTH], steps=[1] * 4)
     assert ops(b.outputs([b.permute(none, order=[0, 2, 1, 3])], ["y"]))[-1] == "permute"
+
+
+def test_a_scalar_is_no_row() -> None:
+    """Totals of a loop, one after the other: scalars that become axes."""
+    b = Builder.new("net")
+    scalars = [b.relu(b.input(name, TensorType((), "f32"))) for name in "xy"]
+    once = b.concat(*[b.reshape(scalars[0], shape=[1])] * 2, axis=0)
+    both = b.concat(*(b.reshape(each, shape=[1]) for each in scalars), axis=0)
+    module = b.outputs([once, both], ["once", "both"])
+    given = {"x": np.float32(2).reshape(()), "y": np.float32(3).reshape(())}
+    before = run_module(module, given)
+    run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")), verify_each=True)
+    after = run_module(module, given)
+    assert all(np.array_equal(before[name], after[name]) for name in before)

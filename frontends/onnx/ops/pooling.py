@@ -105,7 +105,7 @@ def _indices(b: Builder, x: Value, windows: _Windows, by_columns: bool) -> Value
     mask = b.max_pool_mask(image, **windows.image)
     if swap:
         mask = b.permute(mask, order=(0, 1, 3, 2))
-    places = b.add(mask, b.weight(_plane_starts(x.shape), "planes"))
+    places = b.add(mask, b.weight(_plane_starts(x.shape), "planes"), wrap=True)
     return like_input(b, b.cast(places, dtype="i64"), x.type.rank)
 
 
@@ -133,7 +133,7 @@ def max_unpool(node: Node, b: Builder) -> Value:
     if wanted is not None and len(wanted) != rank:
         raise FileFormatError(f"output_shape {list(wanted)} must have {rank} entries")
     starts = b.weight(_plane_starts((*x.shape[:2], *sizes)), "planes")
-    places = b.sub(b.cast(as_image(b, node.input(1)), dtype="i32"), starts)
+    places = b.sub(b.cast(as_image(b, node.input(1)), dtype="i32"), starts, wrap=True)
     out = like_input(b, b.max_unpool(as_image(b, x), places, size=pair(sizes, 1)), rank)
     if wanted is None or tuple(wanted) == out.shape:
         return out

@@ -20,7 +20,8 @@ _MOST_PICKED = 1 << 18
 """The same of rows that are picked, as of a vocabulary: beyond, the host is as quick and the commands are many."""
 _MOST_TAPS = 64
 _INDICES = ("i32", "i64")
-_NEUTRAL = {"none": -np.inf, "add": 0.0, "mul": 1.0, "max": -np.inf, "min": np.inf}
+_LARGEST = float(np.finfo(np.float32).max)
+_NEUTRAL = {"none": -_LARGEST, "add": 0.0, "mul": 1.0, "max": -_LARGEST, "min": _LARGEST}
 _REDUCES = {"none": "max", "add": "sum", "mul": "prod", "max": "max", "min": "min"}
 _WHY = "indices have to be exact"
 
@@ -197,7 +198,8 @@ def _met(
     neutral, how = _NEUTRAL[op.reduction], _REDUCES[op.reduction]
     table = real("where", updates.chosen, updates.values, neutral)
     found = placed(real("reduce", table, method=how, axes=(1,)), neutral)
-    if op.reduction != "none":
+    if op.reduction in ("add", "mul"):
         return real(op.reduction, op.x, found)
     met = real("reduce", real("cast", updates.chosen, dtype="f32"), method="max", axes=(1,))
-    return real("where", real("compare", placed(met, 0.0), 0.5, method="greater"), found, op.x)
+    made = found if op.reduction == "none" else real(op.reduction, op.x, found)
+    return real("where", real("compare", placed(met, 0.0), 0.5, method="greater"), made, op.x)
