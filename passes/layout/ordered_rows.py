@@ -24,6 +24,8 @@ from bmcompiler.target import unsupported_reason
 _Moving = Permute | Slice | Concat
 _LEAST = 1 << 14
 """Elements below which the starts of commands, which targets may leave out, count more."""
+_DEEP = 24
+"""Ops behind one another that are followed."""
 
 
 @dataclass(frozen=True)
@@ -204,11 +206,21 @@ def _parts(op: TensorOp, found: _Rows, order: Value) -> tuple[TensorOp, TensorOp
     return flat, picked, make("reshape", [picked.result], {"shape": op.type.shape}, None, op.location)
 
 
-def _rows_of(value: Value) -> _Rows:
-    """The rows that a value consists of: those of itself where nothing moved them."""
+def _rows_of(value: Value, depth: int = 0, known: dict[Value, _Rows] | None = None) -> _Rows:
+    """The rows that a value consists of: those of itself where nothing moved them, or more than `_DEEP` ops ago.
+
+    known: of what was asked before; a map that is moved around is read by two slices, each time.
+    """
+    known = {} if known is None else known
+    if value not in known:
+        known[value] = _moved_rows(value, depth, known)
+    return known[value]
+
+
+def _moved_rows(value: Value, depth: int, known: dict[Value, _Rows]) -> _Rows:
     op = value.op
-    if isinstance(op, Reshape | _Moving) and value.type.rank and PLACE_CPU not in op.attributes:
-        parts = [_rows_of(x) for x in op.operands]
+    if depth < _DEEP and isinstance(op, Reshape | _Moving) and value.type.rank and PLACE_CPU not in op.attributes:
+        parts = [_rows_of(x, depth + 1, known) for x in op.operands]
         if len({part.source for part in parts}) == 1:
             numbers = _moved(op, [part.numbers for part in parts], parts[0].width)
             if numbers is not None:

@@ -181,3 +181,13 @@ def test_a_scalar_is_no_row() -> None:
     run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")), verify_each=True)
     after = run_module(module, given)
     assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_a_map_that_is_moved_around_often_takes_no_longer_for_each_time() -> None:
+    """Each time two slices read it: asked anew for each, forty times would never end."""
+    b = Builder.new("net")
+    x = b.relu(b.input("x", TensorType((1, SIDE, SIDE, WIDTH), "f32")))
+    for turn in range(40):
+        x = rolled(b, x, 1 + turn % 2, 1)
+    module = b.outputs([b.relu(x)], ["y"])
+    run_pipeline(module, "ordered-rows", PassContext(target=find_target("bm1684x")), verify_each=True)
