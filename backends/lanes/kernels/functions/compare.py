@@ -49,11 +49,7 @@ class FloatTestKernel(ElementwiseKernel[IsNan | IsInf]):
 
 
 class WhereKernel(ElementwiseKernel[Where]):
-    """where: words are copied as they are; bytes, which are floats in the tile, become integers again.
-
-    The command reads whole tiles. What repeats along the last axis is loaded once and spread by a command before it: as
-    a tile it would arrive element by element (a number chosen for 1x12x128x128 took 4.3 M cycles on the BM1684).
-    """
+    """where: words are copied as they are; bytes, which are floats in the tile, become integers again."""
 
     ops = (Where,)
 
@@ -62,13 +58,11 @@ class WhereKernel(ElementwiseKernel[Where]):
         return op.type.dtype in LOADABLE
 
     def recipe(self, op: Where) -> tuple[Any, ...]:
-        last = op.type.shape[-1:]
-        return _where, op.type.dtype, *(shape[-1:] != last for shape in self.shapes(op))
+        return _where, op.type.dtype
 
 
-def _where(m: Recorder, condition: Register, a: Register, b: Register, dtype: str, *repeats: bool) -> Register:
-    tiles = [m.or_(x, 0) if again else x for x, again in zip((condition, a, b), repeats)]
-    chosen = logic.where(m, *tiles)
+def _where(m: Recorder, condition: Register, a: Register, b: Register, dtype: str) -> Register:
+    chosen = logic.where(m, condition, a, b)
     return m.to_int(chosen) if dtype in ("i8", "u8", "bool") else chosen
 
 

@@ -71,11 +71,16 @@ class ElementwiseKernel(LocalKernel[OpT]):
         return found.pop() if len(found) == 1 and found <= HALVES else "f32"
 
     def steps(self, op: OpT) -> Steps:
-        """The recipe, recorded."""
+        """The recipe, recorded; with a command before it for what repeats and is read whole (`_spread`)."""
         recipe, *arguments = self.recipe(op)
-        tensors = self.tensors(op)
+        tensors, words = self.tensors(op), self.words(op)
         given = tuple(tensors[tensor] for tensor in zip(op.operands, self.shapes(op)))
-        return self.machine.recorded(recipe, len(tensors), *arguments, given=given, dtype=self.words(op))
+        found = self.machine.recorded(recipe, len(tensors), *arguments, given=given, dtype=words)
+        last = op.type.shape[-1:]
+        again = tuple(s[-1:] != last and found.needs_default_layout(n) for n, s in zip(given, self.shapes(op)))
+        if words != "f32" or not any(again):
+            return found
+        return self.machine.recorded(_spread, len(tensors), again, recipe, *arguments, given=given, dtype=words)
 
     def evaluate(self, op: OpT, *arrays: Array) -> Array:
         given = dict(zip(zip(op.operands, self.shapes(op)), arrays))
@@ -128,6 +133,19 @@ class ElementwiseKernel(LocalKernel[OpT]):
         if fits and spread.cycles(dims) < steps.cycles(dims):
             return spread, wide
         return steps, (plane,) * steps.registers + (0,) * (spread.registers - steps.registers)
+
+
+def _spread(m: Recorder, *given: Any) -> Register:
+    """A recipe on whole tiles of what repeats along the last axis.
+
+    Loaded as a tile that would arrive element by element: a number chosen for 1x12x128x128 took 4.3 M cycles on the
+    BM1684.
+    """
+    registers = [x for x in given if isinstance(x, Register)]
+    again, recipe, *arguments = given[len(registers) :]
+    tiles = [m.or_(x, 0) if repeats else x for x, repeats in zip(registers, again)]
+    made: Register = recipe(m, *tiles, *arguments)
+    return made
 
 
 def _operand(
