@@ -24,6 +24,8 @@ from bmcompiler.target import unsupported_reason
 _Moving = Permute | Slice | Concat
 _LEAST = 1 << 14
 """Elements below which the starts of commands, which targets may leave out, count more."""
+_ROW = 64
+"""Bytes of the shortest rows that are gathered: each takes as long as 256, and other passes move short ones better."""
 _DEEP = 24
 """Ops behind one another that are followed."""
 
@@ -76,6 +78,7 @@ class OrderedRows(TargetPatternPass):
             not found.ops
             or found.source.type.rank < 2
             or self.constant(found.source) is not None
+            or found.width * found.source.type.numpy.itemsize < _ROW
             or _goes_on(op, op.result)
         ):
             return False
