@@ -138,8 +138,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
 def _spread(m: Recorder, *given: Any) -> Register:
     """A recipe on whole tiles of what repeats along the last axis.
 
-    Loaded as a tile that would arrive element by element: a number chosen for 1x12x128x128 took 4.3 M cycles on the
-    BM1684.
+    Loaded as a tile that would arrive element by element: a number chosen for 1x12x128x128 took 4.3 M cycles.
     """
     registers = [x for x in given if isinstance(x, Register)]
     again, recipe, *arguments = given[len(registers) :]
