@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # networks that nobody named, drawn, compiled and asked: SECONDS, SEED, CHIP, FAMILY; CASE=seed asks one again
 SECONDS ?= 600
 
-.PHONY: demo test sweeps corpus tasks mutation test-fast lint types pythons models protos docs docs-check api wheel-check release-check release package site clean
+.PHONY: demo test sweeps corpus tasks mutation test-fast rules lint types pythons models protos docs docs-check api wheel-check release-check release package site clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/lenet_bm1880.py
@@ -34,6 +34,12 @@ mutation: $(VENV)/installed-dev
 
 test-fast: $(VENV)/installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+
+# what holds for every line of the tree, within a minute: before each push
+RULES := test_architecture test_words test_module_state test_docstrings test_spelling test_misspelt_names test_docs \
+	test_supported_ops test_options_page test_conditions test_pipelines passes/test_lists_of_ops
+rules: $(VENV)/installed-dev lint
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q $(RULES:%=tests/%.py)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
