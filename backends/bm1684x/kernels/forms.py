@@ -30,7 +30,7 @@ from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKerne
 from bmcompiler.backends.lanes.kernels.windows.float_pool import FloatAvgPoolKernel
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Relu
-from bmcompiler.ops.elements.elementwise import Add, Max, Min, Mul, Sub
+from bmcompiler.ops.elements.elementwise import Add, Mul, Sub
 from bmcompiler.ops.elements.integer import (
     AddShift,
     AddsShift,
@@ -154,12 +154,6 @@ class BinaryForms(_IntegerForms):
     ops = BinaryKernel.ops
     kinds = (BinaryKernel, IntegersKernel, IntWordsKernel)
     in_words = (Add, Sub, Mul)
-
-    def form(self, op: TensorOp) -> DeviceKernel[Any]:
-        _, native, _ = self.forms
-        if isinstance(op, (Max, Min)) and op.type.is_integer:
-            return native
-        return super().form(op)
 
 
 class FunctionForms(_IntegerForms):

@@ -159,7 +159,8 @@ class Steps:
 
     def needs_default_layout(self, number: int) -> bool:
         """Whether a command without stride registers reads input `number`."""
-        return any(Register(number) in step.sources for step in self.steps if not step.unit.strided)
+        read = [s for step in self.steps if not step.unit.strided for s in step.sources if isinstance(s, Register)]
+        return Register(number) in read  # an immediate of as many bits equals it
 
     def cycles(self, shape: Shape) -> int:
         """Cycles of the commands for a tile of `shape`."""

@@ -35,7 +35,7 @@ _MODULAR: dict[type[TensorOp], Callable[..., Register]] = {
 class IntWordsKernel(ElementwiseKernel[TensorOp]):
     """Weighted sums and products with a rounding shift and saturation, or modulo the range of the type.
 
-    Relu, max and min of i32.
+    Relu, max and min of integers of one type.
     """
 
     ops: tuple[type[TensorOp], ...] = (*_SUMS, *_PRODUCTS, Max, Min, Relu)
@@ -49,7 +49,7 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
         if isinstance(op, Relu) or _of_words(op):
             return True
         if isinstance(op, (Max, Min)):
-            return op.type.dtype == "i32"
+            return len({v.dtype for v in (*op.operands, op.result)}) == 1
         return isinstance(op, self.ops) and _largest_sum(op) - _half(op) <= _EXACT
 
     def evaluate(self, op: TensorOp, *arrays: Array) -> Array:
@@ -63,7 +63,7 @@ class IntWordsKernel(ElementwiseKernel[TensorOp]):
         if _of_words(op):
             return (_MODULAR[type(op)],)
         if isinstance(op, (Max, Min)):
-            return _extreme, isinstance(op, Max)
+            return _extreme, isinstance(op, Max), dtypes[0]
         bounds = None if op.attributes.get("wrap") else _bounds(op)
         weights = None if isinstance(op, _PRODUCTS) else _weights(op)
         return _combine, dtypes, weights, op.attributes.get("value", 0), _shift(op), _largest_sum(op), bounds
@@ -144,8 +144,10 @@ def _halved(m: Recorder, total: Register, shift: int, bounds: Span | None) -> Re
     return m.shift(m.to_int(twice), -1, arithmetic=True)
 
 
-def _extreme(m: Recorder, a: Register, b: Register, largest: bool) -> Register:
-    """Words are chosen as they are, by the sign of their difference."""
+def _extreme(m: Recorder, a: Register, b: Register, largest: bool, dtype: str) -> Register:
+    """Words are chosen as they are, by the sign of their difference; what is narrower is exact in fp32."""
+    if dtype != "i32":
+        return m.to_int((m.max if largest else m.min)(as_float(m, a, dtype), as_float(m, b, dtype)))
     return m.choose(int_difference(m, a, b), 0.0, *((a, b) if largest else (b, a)))
 
 
