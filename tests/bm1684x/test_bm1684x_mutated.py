@@ -112,6 +112,20 @@ def test_a_block_that_ends_its_lane_goes_on_in_the_next(size: int, load: bool, p
     assert (inside == outside[:size]).all() and (inside == before[0 if load else begin :][:size]).all()
 
 
+@pytest.mark.parametrize("precision", [Precision.INT8, Precision.FP32])
+@pytest.mark.parametrize("begin", [0, CHIP.lmem_size - 64])
+def test_a_block_ends_with_the_last_lane(begin: int, precision: Precision) -> None:
+    """One more element is refused before any part is made: a word may ask for four thousand million."""
+    to = transfers.Side(transfers.in_window(begin), (1, 1, 1, 1), (1, 1, 1, 1))
+    fields = transfers.fill(to, 1, precision).fields | {"cmd_type": Move.GENERAL}
+    room = (CHIP.lmem_total - begin) // ITEM_BYTES[precision]
+    compile_plan([CommandGroup(b"", isa.TENSOR.pack(fields | {"src_c_str": room}))], Memories())
+    for count in (room + 1, 2**32 - 1, 0):
+        group = CommandGroup(b"", isa.TENSOR.pack(fields | {"src_c_str": count}))
+        with pytest.raises(SimulatorError, match=f"a block of {count} elements does not fit the memory of dst"):
+            compile_plan([group], Memories())
+
+
 def test_a_command_that_fails_when_it_runs_is_named() -> None:
     def fail() -> None:
         raise SimulatorError("no such data")

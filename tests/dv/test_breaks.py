@@ -39,3 +39,22 @@ def test_what_is_written_again_has_no_later_readers() -> None:
     for offset, why in {-14: HOST, -16: ""}.items():  # the last of 8 results lies in its first byte, or before it
         again = FcCommand(100, 8, input_buf=Buf(2, 0), output_buf=Buf(1, AT + offset))
         assert breaks([written, again, reader])[0] == why
+
+
+@pytest.mark.parametrize(
+    ("width", "between", "end", "why"),
+    [
+        (64, 8, 8, ""),
+        (64, 8, 512, ""),
+        (512, 8, 1, "the runs need 1049088 bytes of a unified buffer of 655360 bytes"),
+        (128, 64, 8, "the runs need 1180160 bytes of a unified buffer of 655360 bytes"),
+    ],
+)
+def test_what_lies_between_fits_the_unified_buffer_and_the_last_result_need_not(
+    width: int, between: int, end: int, why: str
+) -> None:
+    written, reader = (
+        ConvCommand(width, 64, channels, (Run(m=m, conv_enable=ConvEnable.CONV),), input_buf=at, output_buf=to)
+        for channels, m, at, to in ((8, between, Buf(2, 0), Buf(1, AT)), (between, end, Buf(1, AT), Buf(3, 0)))
+    )
+    assert breaks([written, reader])[0] == why
