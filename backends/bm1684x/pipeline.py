@@ -38,7 +38,7 @@ PIPELINE = PipelineTable(
     Phase(
         "layout",
         PassRow("space-to-depth", "types are final; sums change order, so at all levels"),
-        PassRow("split-heads", "types are final; transposed-products sees the keys alone", precisions=FLOATS),
+        PassRow("split-heads", "types are final; transposed-products sees the keys alone"),
         PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
         PassRow("kept-heads", "keys are read as rows behind transposed-products", precisions=HALVES),
         PassRow(

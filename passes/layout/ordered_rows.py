@@ -14,14 +14,16 @@ from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.elementwise import Add
 from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.ops.layers.norm import LayerNorm
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
-from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild, sole
+from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, declared, make, on, rebuild, sole
 from bmcompiler.target import unsupported_reason
 
 _Moving = Permute | Slice | Concat
+_Types = Cast | Quantize | Dequantize
 _LEAST = 1 << 14
 """Elements below which the starts of commands, which targets may leave out, count more."""
 _ROW = 64
@@ -51,8 +53,9 @@ class OrderedRows(TargetPatternPass):
     1. slices, concats and permutes of one value, reshapes between them, which keep its rows whole and nobody else
        reads                           : gather of its rows by a constant
     2. cast to fewer bytes of a gather : gather of the cast
-    3. norms along the last axis of maps [1, h, w, c], their sums and casts, more of whose neighbours know them as
+    3. norms along the last axis of maps [1, h, w, c], their sums and types, more of whose neighbours know them as
        matrices of rows of c elements than as maps : the same of such matrices, rows in lanes as products leave them
+    4. the same quantize of all slices of a value, which a concat joins : slices of the quantized
     Rule 1 is done where the target takes less time for a gather than for copies through global memory. Bits stay.
     """
 
@@ -66,7 +69,9 @@ class OrderedRows(TargetPatternPass):
             **on(Permute, self.gathered),
             **on(Slice, self.gathered),
             **on(Concat, self.gathered),
+            **on(Quantize, self.before_slices, self.as_rows),
             **on(Cast, self.narrowed, self.as_rows),
+            **on(Dequantize, self.as_rows),
             **on(LayerNorm, self.as_rows),
             **on(Add, self.as_rows),
         }
@@ -110,6 +115,23 @@ class OrderedRows(TargetPatternPass):
         rewriter.replace_with(op, make("reshape", [moved.result], {"shape": op.type.shape}, None, op.location))
         return True
 
+    def before_slices(self, op: Quantize, rewriter: Rewriter) -> bool:
+        """Rule 4."""
+        cut, joined = sole(op.operands[0], Slice), next(iter(op.result.users), None)
+        if cut is None or not isinstance(joined, Concat):
+            return False
+        alike = [each.op for each in joined.operands if isinstance(each.op, Quantize) and _is_like(each.op, op)]
+        slices = [part for each in alike if (part := sole(each.operands[0], Slice)) is not None and part.x is cut.x]
+        if len(slices) != len(joined.operands) or sum(each.type.size for each in slices) < cut.x.type.size:
+            return False
+        whole = rebuild(op, [cut.x])
+        whole.attributes.pop(TENSOR_NAME, None)
+        parts = [make("slice", [whole.result], declared(each), None, each.location) for each in slices]
+        for made in (whole, *parts):
+            rewriter.insert_before(joined, made)
+        rewriter.replace_with(joined, rebuild(joined, [part.result for part in parts]), absorbed=alike)
+        return True
+
     def as_rows(self, op: TensorOp, rewriter: Rewriter) -> bool:
         """Rule 3, for all ops that it joins."""
         joined = self._joined(op)
@@ -120,11 +142,13 @@ class OrderedRows(TargetPatternPass):
         return True
 
     def _can_be_rows(self, op: Operation | None) -> bool:
-        """Whether an op of float maps [1, h, w, c], in local memory, can be one of their rows."""
-        if not isinstance(op, LayerNorm | Add | Cast) or PLACE_CPU in op.attributes or op.type.rank != 4:
+        """Whether an op of maps [1, h, w, c], in local memory, can be one of their rows."""
+        if not isinstance(op, LayerNorm | Add | _Types) or PLACE_CPU in op.attributes or op.type.rank != 4:
             return False
-        maps = _maps(op)
-        if op.type.shape[0] != 1 or not all(x.type.is_float and x.shape == op.type.shape for x in (*maps, op.result)):
+        maps, changed = _maps(op), isinstance(op, Quantize | Dequantize)
+        if op.type.shape[0] != 1 or not all(x.shape == op.type.shape for x in (*maps, op.result)):
+            return False
+        if not all(x.type.is_float or (changed and not _is_along_axis(x)) for x in (*maps, op.result)):
             return False
         if isinstance(op, LayerNorm) and (op.axis % 4 != 3 or any(self.constant(x) is None for x in op.operands[1:])):
             return False
@@ -174,6 +198,19 @@ class OrderedRows(TargetPatternPass):
         for each in (shaped, picked, flat):
             each.drop_operands()
         return taken is not None and taken < before + target.loading_cycles(op.type.nbytes)
+
+
+def _is_like(op: Quantize, other: Quantize) -> bool:
+    """Whether an op quantizes as another does, for one op."""
+    return (
+        len(op.result.uses) == 1
+        and PLACE_CPU not in {*op.attributes, *other.attributes}
+        and (declared(op), op.type.dtype, op.type.quant) == (declared(other), other.type.dtype, other.type.quant)
+    )
+
+
+def _is_along_axis(value: Value) -> bool:
+    return value.type.quant is not None and bool(value.type.quant.scales)
 
 
 def _maps(op: TensorOp) -> Sequence[Value]:

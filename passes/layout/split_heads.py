@@ -10,8 +10,11 @@ import numpy as np
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Rewriter, Value
-from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ir.keys import PLACE_CPU, TENSOR_NAME
+from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.elements.linear_quant import Dequantize, Quantize
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.ops.places.shape import Permute, Reshape, Slice
 from bmcompiler.passes.drafts import without_numbers
@@ -20,13 +23,22 @@ from bmcompiler.target import unsupported_reason
 
 
 @dataclass(frozen=True)
+class _Taker:
+    """A slice, and the changes of type between what it takes from and the permute, first to last."""
+
+    slice: Slice
+    types: tuple[TensorOp, ...]
+
+
+@dataclass(frozen=True)
 class SplitHeads(TargetPatternPass):
     """Columns of a product that a permute parts, and slices take, are products of their own.
 
     1. slices along one axis of permute(reshape(matmul(x, constant))), which is an axis of the product's columns and the
        first of the permute : each the permute of a product with its columns of the constant
-    It is done for floats where the target takes less time for the products, and a tile each in local memory for their
-    permutes, than for the product and the permute. Each sum stays as it is.
+    2. types that change between the permute and slices, for nobody else : behind the permute of each
+    It is done where the target takes less time for the products, and a tile each in local memory for their permutes,
+    than for the product and the permute. Each sum stays as it is.
     """
 
     name = "split-heads"
@@ -38,43 +50,43 @@ class SplitHeads(TargetPatternPass):
         return {**on(Permute, self.heads)}
 
     def heads(self, op: Permute, rewriter: Rewriter) -> bool:
-        """Rule 1."""
+        """Rules 1 and 2."""
         shaped = sole(op.operands[0], Reshape)
         product = sole(shaped.operands[0], Matmul) if shaped is not None else None
-        slices = [user for user in op.result.users if isinstance(user, Slice)]
-        if shaped is None or product is None or not _is_plain(product) or len(slices) != len(op.result.users):
+        takers = _takers(op.result)
+        if shaped is None or product is None or not _is_plain(product) or takers is None:
             return False
         axis, split = op.order[0], _column_axes(shaped, product)
-        if split is None or axis < split or len(slices) < 2 or not all(_along_first(one) for one in slices):
+        if split is None or axis < split or len(takers) < 2 or not all(_along_first(one.slice) for one in takers):
             return False
         weights = [self.constant(value) for value in product.operands[1:]]
         if any(weight is None for weight in weights):
             return False
         sizes = shaped.type.shape[split:]
         indices = np.arange(prod(sizes)).reshape(sizes)
-        taken = [np.take(indices, range(one.starts[0], one.ends[0]), axis - split).ravel() for one in slices]
-        drafts = [_parts(op, shaped, product, axis, columns.size, self._drafted(product, columns)) for columns in taken]
+        taken = [
+            np.take(indices, range(one.slice.starts[0], one.slice.ends[0]), axis - split).ravel() for one in takers
+        ]
+        drafts = [_parts(op, shaped, product, axis, columns.size, _drafted(product, columns)) for columns in taken]
         quicker = self._is_quicker(drafts, product, op)
         for draft in drafts:
             for each in reversed(draft):
                 each.drop_operands()
         if not quicker:
             return False
-        for one, columns in zip(slices, taken):
+        for one, columns in zip(takers, taken):
+            name = f"{product.label}.part"
             constants = [
-                self.weight(weight[..., columns], value, product, rewriter, f"{product.label}.part")
+                self.weight(_columns(weight, value, product, columns), value, product, rewriter, name)
                 for weight, value in zip(weights, product.operands[1:])
                 if weight is not None
             ]
             part, cut, moved = _parts(op, shaped, product, axis, columns.size, constants)
-            rewriter.insert_before(op, part)
-            rewriter.insert_before(op, cut)
-            rewriter.replace_with(one, moved, absorbed=[op])
+            made = [part, cut, moved, *_typed(moved, one.types)]
+            for each in made[:-1]:
+                rewriter.insert_before(op, each)
+            rewriter.replace_with(one.slice, made[-1], absorbed=[op])
         return True
-
-    @staticmethod
-    def _drafted(product: Matmul, columns: np.ndarray) -> list[Value]:
-        return [without_numbers(value, (*value.shape[:-1], columns.size)) for value in product.operands[1:]]
 
     def _is_quicker(self, drafts: Sequence[Sequence[TensorOp]], product: Matmul, permute: Permute) -> bool:
         before = [self.target.cycles(product), self.target.moving_cycles(permute)]
@@ -90,7 +102,49 @@ class SplitHeads(TargetPatternPass):
 
 def _is_plain(op: Matmul) -> bool:
     """Whether the columns of a product are those of its constants, and nothing else is said of it."""
-    return op.type.is_float and not op.transpose_right and op.right.type.rank == 2 and PLACE_CPU not in op.attributes
+    known = op.type.is_float or op.mode == CHANNEL
+    return known and not op.transpose_right and op.right.type.rank == 2 and PLACE_CPU not in op.attributes
+
+
+def _takers(value: Value, types: tuple[TensorOp, ...] = ()) -> list[_Taker] | None:
+    """The slices that read a value, in any type; None where something else does."""
+    found: list[_Taker] = []
+    for user in value.users:
+        if isinstance(user, Slice):
+            found.append(_Taker(user, types))
+            continue
+        if not isinstance(user, Cast | Quantize | Dequantize) or PLACE_CPU in user.attributes:
+            return None
+        if user.type.quant is not None and user.type.quant.scales:  # of positions that the permute leaves elsewhere
+            return None
+        behind = _takers(user.result, (*types, user))
+        if behind is None:
+            return None
+        found += behind
+    return found
+
+
+def _typed(moved: TensorOp, types: Sequence[TensorOp]) -> list[TensorOp]:
+    """The changes of type behind a permute, one after the other."""
+    made: list[TensorOp] = []
+    for op in types:
+        made.append(rebuild(op, [(made[-1] if made else moved).result]))
+        made[-1].attributes.pop(TENSOR_NAME, None)
+    return made
+
+
+def _columns(array: np.ndarray, constant: Value, product: Matmul, columns: np.ndarray) -> np.ndarray:
+    """Some columns of a constant of a product; one factor is that of all."""
+    if constant is product.factors:
+        return array if len(array) == 1 else array[columns]
+    return np.asarray(array[..., columns])
+
+
+def _drafted(product: Matmul, columns: np.ndarray) -> list[Value]:
+    return [
+        without_numbers(value, _columns(np.empty(value.shape, np.bool_), value, product, columns).shape)
+        for value in product.operands[1:]
+    ]
 
 
 def _column_axes(shaped: Reshape, product: Matmul) -> int | None:
