@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from bmcompiler.errors import RuntimeUseError
+from bmcompiler.parallel.signals import held_signals
 from bmcompiler.parallel.task import P, Pool, R, Task
 from bmcompiler.spelling import spelled
 
@@ -67,17 +68,20 @@ class ProcessPool(Pool):
             if item is None:
                 return
             try:
-                running[self._started(task).submit(_compute, item[1])] = item
+                running[self._submit(task, item[1])] = item
             except BrokenProcessPool:  # a worker died since the last result: the futures under way will say so
                 again.insert(0, item)
                 if running:
                     return
                 self.close()
 
-    def _started(self, task: Task[Any, Any, Any]) -> ProcessPoolExecutor:
-        if self._executor is None:
+    def _submit(self, task: Task[Any, P, R], part: P) -> Future[R]:
+        """The first part starts the workers."""
+        if self._executor is not None:
+            return self._executor.submit(_compute, part)
+        with held_signals():
             self._executor = ProcessPoolExecutor(self.workers, _context(), _begin, (task,))
-        return self._executor
+            return self._executor.submit(_compute, part)
 
     @staticmethod
     def _refuse(deaths: int, again: list[Any]) -> None:

@@ -91,6 +91,22 @@ def test_workers_are_gone_when_the_command_is(number: int, status: int) -> None:
             os.kill(worker, 0)
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_are_not_lost_while_workers_are_started(number: int, status: int) -> None:
+    """What is raised in a function that Python calls around `fork` is forgotten."""
+    script = SLOW_WORKERS.replace(
+        "        threading.Timer(0.3, os.kill, (os.getpid(), NUMBER)).start()\n",
+        "        os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), NUMBER))\n",
+    )
+    assert script != SLOW_WORKERS
+    words = [sys.executable, "-c", script.replace("NUMBER", str(int(number)))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == status and "ignored" not in done.stderr, done.stderr
+    for worker in map(int, done.stdout.split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+
+
 def test_every_command_begins_there() -> None:
     from importlib.metadata import entry_points
 
