@@ -25,7 +25,7 @@ def refuse_overwriting(outputs: Iterable[StrPath | None], inputs: Iterable[StrPa
         for given in read:
             if _same(output, given):
                 raise UsageError("is an input, which the output would replace", file=output, remedy=_REMEDY)
-            if output.is_file() and given.is_dir() and given.resolve() in output.resolve().parents:
+            if output.is_file() and given.is_dir() and _place(given) in _place(output).parents:
                 reason = f"lies in the input folder {given}, of which the output would replace a file"
                 raise UsageError(reason, file=output, remedy=_REMEDY)
     for first, second in combinations(written, 2):
@@ -45,4 +45,9 @@ def _same(first: Path, second: Path) -> bool:
     """Whether both are one file, or one place for it; devices such as /dev/null lose nothing."""
     if first.exists() and second.exists():
         return not first.is_char_device() and os.path.samefile(first, second)
-    return first.resolve() == second.resolve()
+    return _place(first) == _place(second)
+
+
+def _place(path: Path) -> Path:
+    """Behind all links; a link that leads to itself is one."""
+    return Path(os.path.realpath(path))

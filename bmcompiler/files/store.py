@@ -25,6 +25,11 @@ def file_name(text: str) -> str:
     return re.sub(r"[^\w.+-]", "_", text)[:100] or "net"
 
 
+def network_name(path: Path) -> str:
+    """What a network without a name of its own is called: its file, as UTF-8 whatever the locale says of file names."""
+    return os.fsencode(path.stem).decode("utf-8", "replace")
+
+
 def map_file(path: StrPath) -> memoryview:
     """Read-only view of a whole file, mapped, not copied; the view keeps the mapping alive.
 
@@ -92,10 +97,10 @@ def atomic_output(path: StrPath, kind: Kind) -> Iterator[IO[Any]]:
     """
     target, text = Path(path), kind.text
     if target.is_symlink() and not (target.exists() and not target.is_file()):
-        target = target.resolve()  # the file behind a link is replaced, not the link
+        target = Path(os.path.realpath(target))  # the file behind a link is replaced, not the link
     if target.exists() and not target.is_file() and not target.is_dir():  # a device such as /dev/null must stay one
         try:
-            with target.open("w" if text else "wb", encoding="utf-8" if text else None) as stream:
+            with open(target, **_modes(text)) as stream:
                 yield stream
         except OSError as error:
             raise _with_name(error, target) from None
@@ -103,7 +108,7 @@ def atomic_output(path: StrPath, kind: Kind) -> Iterator[IO[Any]]:
     refuse_another_kind(target, kind)
     handle, temporary = _temporary(target)
     try:
-        with open(handle, "w" if text else "wb", encoding="utf-8" if text else None) as stream:
+        with open(handle, **_modes(text)) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())  # a machine that stops now has the old file or the new one
@@ -115,6 +120,11 @@ def atomic_output(path: StrPath, kind: Kind) -> Iterator[IO[Any]]:
         if isinstance(error, OSError):
             raise _with_name(error, target) from None
         raise
+
+
+def _modes(text: bool) -> dict[str, Any]:
+    """Texts are UTF-8; names of files that are none are escaped."""
+    return {"mode": "w", "encoding": "utf-8", "errors": "backslashreplace"} if text else {"mode": "wb"}
 
 
 def _with_name(error: OSError, target: Path) -> OSError:

@@ -1,7 +1,7 @@
 """Signals that wait while workers are started.
 
-Python runs what a module registered around `fork`, and an exception that a signal raises there is printed and forgotten:
-Ctrl-C would change nothing, and a worker whose number was not noted yet would never be told to end.
+Python runs what modules registered around `fork`, and an exception that a signal raises there is printed and
+forgotten: Ctrl-C would change nothing, and a worker whose number was not noted yet would never be told to end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HELD = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM that arrive in the block are dealt with at its end; a process forked in it ends by them at once.
+    """SIGINT and SIGTERM that arrive in the block are dealt with at its end; they end a process forked in it at once.
 
     Only the main thread runs handlers and may set them: in others there is nothing to hold.
     """
@@ -41,5 +41,5 @@ def held_signals() -> Iterator[None]:
     finally:
         for number, handler in handled.items():
             signal.signal(number, handler)
-        for number in arrived:
-            signal.raise_signal(number)
+        for late in arrived:
+            signal.raise_signal(late)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError
-from bmcompiler.files.store import StrPath
+from bmcompiler.files.store import StrPath, network_name
 from bmcompiler.frontends.caffe.files import NetFile, order_files, read_net
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
 from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes
@@ -98,7 +98,9 @@ def _imported(
     read = {ref for i in needed for ref in graph.nodes[i].bottoms if isinstance(ref, Ref)} | set(chosen.values())
     inputs = input_shapes(graph, read, shapes)
     weights = read_weights(weights_path) if weights_path is not None else {}
-    return _Importer(graph, needed, inputs, weights, weights_path).run(chosen, name or source.net.name or path.stem)
+    return _Importer(graph, needed, inputs, weights, weights_path).run(
+        chosen, name or source.net.name or network_name(path)
+    )
 
 
 class _Importer:

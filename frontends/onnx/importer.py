@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError, VerifyError
+from bmcompiler.files.store import network_name
 from bmcompiler.frontends.onnx.constants import find_folder, fold, growth_limit
 from bmcompiler.frontends.onnx.control_flow import UNROLLERS
 from bmcompiler.frontends.onnx.expansion import Body, domain_of, find_body, model_functions, reads
@@ -56,7 +57,7 @@ def import_model(
         return _located(model, None, name or model.graph.name or "net", shapes, outputs)
     path = Path(model)
     proto, spans = read_model(path)
-    return _located(proto, path, name or path.stem, shapes, outputs, spans)
+    return _located(proto, path, name or network_name(path), shapes, outputs, spans)
 
 
 def _located(

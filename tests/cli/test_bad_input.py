@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
-from cli_files import PROTOTXT, command
+from cli_files import PROTOTXT, SHAPE, command, onnx_model
 from refusals import CAFFE, OUT, TABLE, Refused, folder, originals, refused
 
 from bmcompiler.bmodel import load, save
@@ -184,6 +186,30 @@ def test_a_full_device_is_named() -> None:
 )
 def test_a_device_that_never_ends_is_not_read(line: str, refused: Refused) -> None:
     refused(line, 1, "/dev/zero: not a regular file. Remedy: pass the path of a file on disk")
+
+
+@pytest.mark.parametrize(("name", "called"), [("n\udcc3\udcbc", "n\xfc"), ("n\udcff", "n\ufffd")])
+def test_names_of_files_need_not_be_readable(name: str, called: str, tmp_path: Path) -> None:
+    """The first is UTF-8 as a locale of ASCII reads it, the second is none."""
+    onnx.save(onnx_model(), tmp_path / f"{name}.onnx")
+    out = tmp_path / f"{name}.bmodel"
+    samples = tmp_path / f"{name}.npy"
+    np.save(samples, np.random.default_rng(1).normal(0, 1, (2, *SHAPE[1:])).astype(np.float32))
+    options = (
+        "--target",
+        "bm1684",
+        "--quantize",
+        "int8",
+        "--data",
+        samples,
+        "--report",
+        tmp_path / "report.html",
+        "-o",
+        out,
+    )
+    assert command("compile", tmp_path / f"{name}.onnx", *options, "--quiet") == 0
+    assert [net.name for net in load(out).nets] == [called]
+    assert called in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_a_full_standard_output_is_named(folder: Path) -> None:

@@ -226,6 +226,13 @@ STDIO = {opt.cli: "-o FILE", compile.cli: "-o FILE", tool.cli: "dis "}
 DASHED = [row[:2] for row in OTHERS if STDIO.get(row[0], "no such") not in row[1] and "FILE." not in row[1]]
 
 
+def test_links_that_lead_to_themselves_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    words = [str(tmp_path / "loop"), "--target", "bm1684", "-o", str(tmp_path / "x.bmodel")]
+    assert cli.run(compile.cli, "bmnet-compile", words) == 1
+    assert "loop: no such file" in capsys.readouterr().err and not (tmp_path / "x.bmodel").exists()
+
+
 @pytest.mark.parametrize(("command", "words"), DASHED, ids=[words for _, words in DASHED])
 def test_no_file_is_called_dash(
     made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: Command, words: str
