@@ -130,7 +130,8 @@ def run(command: click.Command, prog: str, args: Sequence[str] | None = None) ->
             stream.reconfigure(errors="backslashreplace")
     try:
         status = command.main(args=None if args is None else list(args), prog_name=prog, standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # the shell may have closed it
+            sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.UsageError as error:
         return _fail(prog, f"{error.format_message()} ('{_command_path(error, prog)} --help' shows the usage)", 2)

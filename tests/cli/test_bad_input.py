@@ -218,3 +218,9 @@ def test_a_full_standard_output_is_named(folder: Path) -> None:
         done = subprocess.run(command_line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "bmnet-opt: standard output: No space left on device"
+
+
+def test_a_standard_output_that_is_closed_is_missed_by_nobody(folder: Path) -> None:
+    words = f"{sys.executable} -c 'from bmcompiler.cli.tool import main; main()' --help >&-"
+    done = subprocess.run(words, shell=True, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
