@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bmcompiler.numeric import blas
 from bmcompiler.numeric.blas import _controls, in_parallel, one_blas_thread
 from bmcompiler.ops.layers.nn import conv2d_float
 
@@ -18,6 +20,17 @@ def test_pieces_all_run_and_their_errors_come_through() -> None:
     assert sorted(ran) == list(range(7))
     with pytest.raises(ZeroDivisionError):
         in_parallel([lambda: None, lambda: ran.append(1 // 0)])
+
+
+@pytest.mark.parametrize(("threads", "pieces", "here"), [(1, 1, True), (1, 5, True), (2, 1, True), (2, 5, False)])
+def test_pieces_run_where_they_were_asked_for_unless_there_are_several_of_both(
+    threads: int, pieces: int, here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a piece of one thread may be split again, which a worker that waits for itself could not."""
+    monkeypatch.setattr(blas, "_available", lambda: threads)
+    seen: set[threading.Thread] = set()
+    in_parallel([lambda: seen.add(threading.current_thread()) for _ in range(pieces)])
+    assert (seen == {threading.current_thread()}) == here and len(seen) <= threads
 
 
 @pytest.mark.parametrize(("kernel", "groups", "size"), [(1, 1, 56), (3, 1, 56), (3, 4, 30), (1, 4, 30)])

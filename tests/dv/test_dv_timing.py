@@ -11,14 +11,15 @@ import pytest
 from dv_nets import lowered, net, weights
 
 from bmcompiler.backends.dv.chip import CHIP
-from bmcompiler.backends.dv.driver.commands import ConvCommand, FcCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.commands import Buf, ConvCommand, FcCommand, Pads, Pair, Run
+from bmcompiler.backends.dv.driver.geometry import chain
 from bmcompiler.backends.dv.driver.structs import Activation, ConvEnable, OutputMode, Pool
 from bmcompiler.backends.dv.target import TARGET
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.errors import SimulatorError, UnsupportedError, UsageError
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
-from bmcompiler.runtime.simulator.dv.analysis import analyze
+from bmcompiler.runtime.simulator.dv.analysis import _Decoder, analyze
 from bmcompiler.runtime.simulator.dv.cost import PROFILE, RunCost, TimingProfile, conv_costs, fc_cost
 
 FREE = TimingProfile(ddr_rate=1e18, command_start=1, run_start=1)
@@ -144,6 +145,16 @@ def test_numbers_of_a_program_add_up() -> None:
     assert timing.compulsory == compiled.totals["weight memory"] + 2 * size + 2 * 2 * 3
     text = " ".join(timing.assumptions)
     assert "333 MHz" in text and "576 multipliers" in text and "16 bytes per cycle" in text
+
+
+@pytest.mark.parametrize("topo", [0b100, 0b101, 0b110, 0b111])
+def test_results_of_a_command_lie_one_behind_the_other(topo: int) -> None:
+    """As the driver writes them; what stays in the unified buffer takes no room."""
+    runs = tuple(replace(CONV, m=m) for m in (8, 20, 3))
+    command = ConvCommand(12, 10, 8, runs, topo=topo, input_buf=Buf(1, 64), output_buf=Buf(2, 256))
+    places = [target for _, target in _Decoder(PROFILE)._conv(command)]
+    sizes = [link.out.bytes if link.external else 0 for link in chain(command)]
+    assert places == [Buf(2, 256 + sum(sizes[:number])) for number in range(3)]
 
 
 def test_parameters_change_the_estimate() -> None:

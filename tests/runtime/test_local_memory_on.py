@@ -18,11 +18,14 @@ Full = Callable[..., Any]
 class _ShortFile:
     """A file on a disk with room for a few bytes."""
 
+    def __init__(self) -> None:
+        self.closed = False
+
     def write(self, data: bytes) -> int:
         return min(len(data), 100)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        self.closed = True
 
 
 def _no_room(**options: Any) -> Any:
@@ -45,3 +48,10 @@ def test_each_begins_with_the_word_and_is_its_own(full: Full | None, monkeypatch
     wanted = np.full(1024, 0xDEADBEEF, "<u4").view(np.uint8)
     assert first[4:].tobytes() == wanted[4:].tobytes() and not first[:4].any()
     assert second.tobytes() == wanted.tobytes()
+
+
+def test_a_file_that_found_no_room_does_not_keep_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full: other programs wait for these bytes."""
+    file = _ShortFile()
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **options: file)
+    assert local._pattern(4096) is None and file.closed
