@@ -2,12 +2,12 @@
 bmerr_t bmnet_builder_create(int ver, maybe path_t modified_proto, path_t caffemodel, maybe path_t weight_bin,
     maybe path_t in_ctable, maybe path_t out_ctable, out builder_t *builder);
 void bmnet_builder_destroy(builder_t builder);
-bmerr_t bmnet_builder_add_layer(builder_t builder, const char *layer_name, layer_callback_t codegen, maybe user_t user);
-bmerr_t bmnet_builder_add_inst(builder_t builder, const char *inst_name, inst_callback_t encode, maybe user_t user);
+bmerr_t bmnet_builder_add_layer(builder_t builder, name_t layer_name, layer_callback_t codegen, maybe user_t user);
+bmerr_t bmnet_builder_add_inst(builder_t builder, name_t inst_name, inst_callback_t encode, maybe user_t user);
 bmerr_t bmnet_builder_build(builder_t builder, int n, int c, int h, int w, int opt);
 bmerr_t bmnet_builder_store_prototxt(builder_t builder, path_t dst);
-bmerr_t bmnet_builder_store_model(builder_t builder, const char *net_name, path_t dst, maybe path_t plugin_path);
-bmerr_t bmnet_register_cpu_layer(const char *sub_type, cpu_callback_t function, maybe user_t user);
+bmerr_t bmnet_builder_store_model(builder_t builder, name_t net_name, path_t dst, maybe path_t plugin_path);
+bmerr_t bmnet_register_cpu_layer(name_t sub_type, cpu_callback_t function, maybe user_t user);
 count_t bmnet_op_inputs(op_t op);
 count_t bmnet_op_outputs(op_t op);
 count_t bmnet_op_input_dims(op_t op, int index);
@@ -23,7 +23,7 @@ u64 bmnet_op_global_output(op_t op, int index);
 const float *bmnet_op_input_data(op_t op, int index);
 float *bmnet_op_output_data(op_t op, int index);
 text_t bmnet_op_sub_type(op_t op);
-bmerr_t bmnet_op_set_sub_type(op_t op, const char *name);
+bmerr_t bmnet_op_set_sub_type(op_t op, name_t name);
 count_t bmnet_op_i32_params(op_t op);
 count_t bmnet_op_f32_params(op_t op);
 int bmnet_op_i32_param(op_t op, int index);

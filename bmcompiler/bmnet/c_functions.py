@@ -45,7 +45,8 @@ def bmnet_builder_create(
 
 @BMNET_C.checked
 def bmnet_builder_destroy(builder: BuilderHandle) -> None:
-    """End a compilation. What it has written stays."""
+    """End a compilation. What it has written stays. Refused while bmnet_builder_build runs."""
+    _idle(builder, "bmnet_builder_destroy")
     builder.destroyed = True
 
 
@@ -100,9 +101,22 @@ def bmnet_builder_add_inst(builder: BuilderHandle, inst_name: str, encode: int, 
 
 @BMNET_C.checked
 def bmnet_builder_build(builder: BuilderHandle, n: int, c: int, h: int, w: int, opt: int) -> int:
-    """Compile for an input of shape n, c, h, w. opt: OPT_NONE or a BM_OPT constant."""
-    builder.builder.build(n, c, h, w, opt)
+    """Compile for an input of shape n, c, h, w. opt: OPT_NONE or a BM_OPT constant.
+
+    Refused while it runs already, as in a callback.
+    """
+    _idle(builder, "bmnet_builder_build")
+    builder.building = True
+    try:
+        builder.builder.build(n, c, h, w, opt)
+    finally:
+        builder.building = False
     return _SUCCESS
+
+
+def _idle(builder: BuilderHandle, function: str) -> None:
+    if builder.building:
+        raise UsageError(f"{function}: builder is being built", remedy="call it after bmnet_builder_build has returned")
 
 
 @BMNET_C.checked

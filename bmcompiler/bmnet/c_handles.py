@@ -14,7 +14,7 @@ from bmcompiler.bmnet.builder import CaffeBuilder
 from bmcompiler.bmnet.layer import CaffeLayer
 from bmcompiler.bmnet.tensor_op import TensorOp, TGCustomizedParameter
 from bmcompiler.capi.api import Api, Prototype, declared
-from bmcompiler.capi.kinds import NULL, Fault, Kind, anything, integer, path, real, signed, text
+from bmcompiler.capi.kinds import NULL, Fault, Kind, anything, integer, name, path, real, signed, text
 from bmcompiler.capi.library import HANDLES
 from bmcompiler.capi.said import refusals
 from bmcompiler.errors import UnsupportedError, UsageError
@@ -37,6 +37,7 @@ BMNET_C = Api(
         "dim_t": integer("dim_t", 1, (1 << 31) - 1),
         "float": real(),
         "const char *": text(),
+        "name_t": name("name_t"),
         "path_t": path(),
         "user_t": anything("user_t"),
         **{one: _callback(one) for one in CALLBACKS},
@@ -48,10 +49,11 @@ BMNET_C = Api(
 @BMNET_C.handle("builder_t")
 @dataclass(eq=False)
 class BuilderHandle:
-    """A builder until it is destroyed."""
+    """A builder until it is destroyed. building: a call builds, whose callbacks may call, as may other threads."""
 
     builder: CaffeBuilder
     destroyed: bool = False
+    building: bool = False
 
     def ended(self) -> str:
         """Why it cannot be used any more."""

@@ -63,7 +63,7 @@ def _put(address: int, value: Any) -> None:
 _READ: dict[str, Read] = {
     **dict.fromkeys(("builder_t", "op_t", "layer_t"), HANDLES.read),
     **dict.fromkeys((*CALLBACKS, "user_t"), _number),
-    **dict.fromkeys(("const char *", "path_t"), text),
+    **dict.fromkeys(("const char *", "name_t", "path_t"), text),
 }
 _WRITE: dict[str, Write] = {
     "builder_t": HANDLES.write,
@@ -76,7 +76,7 @@ LIBRARY: CLibrary = CLibrary(
     PREAMBLE,
     {
         **{name: f"bmnet_{name}" for name in ("builder_t", "builder_t *", "op_t", "layer_t", *CALLBACKS)},
-        **dict.fromkeys(("path_t", "text_t"), "const char *"),
+        **dict.fromkeys(("name_t", "path_t", "text_t"), "const char *"),
         "user_t": "void *",
         "count_t": "int",
     },

@@ -200,6 +200,19 @@ def text(c_type: str = "const char *") -> Kind:
     return instance(c_type, str, "a string")
 
 
+def name(c_type: str) -> Kind:
+    """Strings that name something: not empty, and UTF-8 in C."""
+
+    def check(value: Any) -> Fault | None:
+        if not isinstance(value, str):
+            return NULL if value is None else Fault(f"is {shown(value)}, not a string")
+        if not value:
+            return Fault("is empty")
+        return Fault(f"is {shown(value)}, not UTF-8") if any("\ud800" <= one <= "\udfff" for one in value) else None
+
+    return Kind(c_type, check)
+
+
 def anything(c_type: str) -> Kind:
     """What a function does not look at."""
     return Kind(c_type, lambda value: None)

@@ -87,7 +87,7 @@ def _call(library: int, function: int, slots: Any, result: int, message: int) ->
         refuse(f"{type(error).__name__}: {error}")
         _print(f"bmcompiler: fault of the library: {said()}")
     if said():
-        text = said().encode()[: MESSAGE_BYTES - 1] + b"\0"
+        text = said().encode(errors="backslashreplace")[: MESSAGE_BYTES - 1] + b"\0"
         ctypes.memmove(message, text, len(text))
     return code
 

@@ -27,7 +27,7 @@ ANYWAY = (
 """Types of arguments that nobody looks at, or whose NULL another argument decides about."""
 REFUSED = {
     **dict.fromkeys(("bmerr_t", "bm_status_t", "errno_t"), "!= 0"),
-    **dict.fromkeys(("status_t", "exec_id_t", "exec_time_t", "index_t"), "< 0"),
+    **dict.fromkeys(("status_t", "exec_id_t", "exec_time_t", "index_t", "count_t"), "< 0"),
 }
 """What the results of a refused call are; all others are 0 or NULL."""
 
@@ -115,12 +115,17 @@ def _filled(walk: Walk, name: str, variable: str) -> str:
     return text
 
 
-def text(walk: Walk, *headers: str) -> str:
-    """The program: prints what is wrong and the number of calls, ends with status 0 where all were refused."""
-    includes = "".join(f"#include <{one}>\n" for one in (*headers, "stdio.h", "string.h"))
+def steps(walk: Walk, name: str) -> str:
+    """A C function `name` that makes the calls; 200 at most in one function, for the compiler's sake."""
     parts = list(calls(walk))
     pieces = ["\n".join(parts[first : first + 200]) for first in range(0, len(parts), 200)]
-    functions = [f"static void part{index}(void) {{ {piece} }}\n" for index, piece in enumerate(pieces)]
+    functions = "".join(f"static void {name}{index}(void) {{ {piece} }}\n" for index, piece in enumerate(pieces))
+    return f"{functions}static void {name}(void) {{ {' '.join(f'{name}{i}();' for i in range(len(pieces)))} }}\n"
+
+
+def head(walk: Walk, *headers: str) -> str:
+    """What stands before the calls: `bad` and `count` are what `said` has seen."""
+    includes = "".join(f"#include <{one}>\n" for one in (*headers, "stdio.h", "string.h"))
     return f"""{includes}
 static int bad, count, ok;
 static char scratch[4096];
@@ -133,12 +138,17 @@ static void said(int right, const char *call, const char *word, const char *sent
     printf("%s -> %d, '%s'\\n", call, right, sentence ? sentence : "");
 }}
 {walk.globals}
-{"".join(functions)}
+"""
+
+
+def text(walk: Walk, *headers: str) -> str:
+    """The program: prints what is wrong and the number of calls, ends with status 0 where all were refused."""
+    return f"""{head(walk, *headers)}{steps(walk, "part")}
 int walk(void);
 int walk(void)
 {{
     {walk.prelude}
-    {" ".join(f"part{index}();" for index in range(len(functions)))}
+    part();
     printf("%d calls\\n", count);
     return bad != 0;
 }}

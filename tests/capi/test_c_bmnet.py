@@ -14,28 +14,6 @@ from bmcompiler.frontends.caffe import caffe_pb2
 
 pytestmark = needs_compiler
 HERE = Path(__file__).parent
-NET = """
-name: "small"
-layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 2 dim: 8 dim: 8 } } }
-layer { name: "conv" type: "Convolution" bottom: "data" top: "conv" convolution_param { num_output: 4 kernel_size: 3 } }
-layer { name: "minus" type: "Minus" bottom: "conv" top: "minus" }
-layer { name: "elu" type: "ELU" bottom: "minus" top: "elu" elu_param { alpha: 0.25 } }
-"""
-TABLE = "data 4\nconv 8\nminus 8\nelu 8\n"
-
-
-@pytest.fixture(scope="module")
-def net(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
-    """Files of a net: structure, weights, table."""
-    folder, rng = tmp_path_factory.mktemp("net"), np.random.default_rng(0)
-    weights = caffe_pb2.NetParameter(name="small")
-    layer = weights.layer.add(name="conv", type="Convolution")
-    for shape in ((4, 2, 3, 3), (4,)):
-        layer.blobs.add(shape={"dim": shape}, data=rng.normal(0, 0.3, shape).astype(np.float32).ravel())
-    files = folder / "net.prototxt", folder / "net.caffemodel", folder / "table"
-    for file, content in zip(files, (NET.encode(), weights.SerializeToString(), TABLE.encode())):
-        file.write_bytes(content)
-    return files
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +31,7 @@ def test_layers_of_a_program_run_as_instructions_and_on_the_cpu(
     built: Path, net: tuple[Path, ...], model: Path, tmp_path: Path
 ) -> None:
     plain = net[0].with_name("plain.prototxt")
-    plain.write_text("".join(NET.splitlines(keepends=True)[:4]))
+    plain.write_text("".join(net[0].read_text().splitlines(keepends=True)[:4]))
     compiled = bmcompiler.compile(plain, net[1], target="bm1880", table=net[2], output=tmp_path / "plain.bmodel")
     data = np.random.default_rng(1).integers(-128, 128, (1, 2, 8, 8)).astype(np.int8)
     sums = compiled.session().run(data, raw=True)["conv"].astype(np.float32) * np.float32(8 / 128)
