@@ -54,7 +54,7 @@ them, the same that its commands compute.
 )
 @click.option("--suggest", metavar="TABLE", type=Output(path_type=Path), help="Write a quantization table.")
 @click.option("--dump-layers", metavar="DIR", type=Output(path_type=Path), help="Write every layer's values, .npz.")
-@click.option("--html", metavar="FILE.html", type=Output(path_type=Path), help="Write a page with pictures.")
+@click.option("--report", "html", metavar="FILE.html", type=Output(path_type=Path), help="Write a page with pictures.")
 def cli(
     *,
     model: Path,

@@ -96,7 +96,9 @@ def _precision(
               "are chosen (GPTQ); without it the nearest are.")  # fmt: skip
 @click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
 @click.option("--check", default="auto", show_default=True, help="auto, never, always or a number of samples.")
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that compile nets.")
+@click.option(
+    "--workers", "jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that compile nets."
+)
 @click.option("--parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; the same "
               "command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
 def compile(

@@ -9,9 +9,11 @@ import click
 _SAME = {
     "channel-format": "layout",
     "chip": "target",
+    "html": "report",
     "input-num": "limit",
     "input-shapes": "shapes",
     "input": "data",
+    "jobs": "workers",
     "model-name": "name",
     "net-name": "name",
     "out": "output",
