@@ -269,6 +269,7 @@ ON_OTHER_CHIPS = {
     "scaled_by_pieces",
     "last_axes_normed_by_pieces",
     "inputs_before_steps",
+    "inputs_value_by_value",
     "in_parts",
     "step_by_step",
     "compared_with_places",

@@ -16,10 +16,10 @@ CELLS = {"rnn": 1, "gru": 3, "gru_reset_after": 3, "lstm": 4}
 class Recurrence(TensorOp):
     """All steps of one direction. Results: h of every step (T, N, H), the last h (N, H), of an LSTM the last c (N, H).
 
-    gates (T, N, H * G): the part of the inputs, with biases, the gates of a value next to each other; weight (G * H,
-    H): what the last h is multiplied by; state (N, H); extra: the cell (N, H) that an LSTM begins with, or the bias (H)
-    that a GRU with reset_after resets, too. Formulas are those of rnn, gru and lstm with their default activations;
-    cell is one of `CELLS`; backwards: from the last step to the first.
+    gates (T, N, H * G): the part of the inputs, with biases, the gates of a value next to each other, or, by_gate, the
+    values of a gate, as in weight; weight (G * H, H): what the last h is multiplied by; state (N, H); extra: the cell
+    (N, H) that an LSTM begins with, or the bias (H) that a GRU with reset_after resets, too. Formulas are those of rnn,
+    gru and lstm with their default activations; cell is one of `CELLS`; backwards: from the last step to the first.
 
     %y, %h, %c = "tensorop.recurrence"(%gates, %r, %h0, %c0) {cell = "lstm"} : (...) ->
                  (tensor<7x2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>)
@@ -33,6 +33,7 @@ class Recurrence(TensorOp):
     extra = optional_operand()
     cell = attr(str, "rnn")
     backwards = attr(bool, False)
+    by_gate = attr(bool, False)
     one_type = True
 
     @property
@@ -72,7 +73,9 @@ class Recurrence(TensorOp):
         kind = np.dtype(np.float32) if gates.dtype.itemsize == 2 else gates.dtype
         out = np.empty(self.results[0].shape, gates.dtype)
         h, r, *more = (np.asarray(array, kind) for array in (state, weight, *extra))
-        together = gates.reshape(*gates.shape[:2], self.hidden, self.count).swapaxes(2, 3).reshape(gates.shape)
+        together = gates
+        if not self.by_gate:
+            together = gates.reshape(*gates.shape[:2], self.hidden, self.count).swapaxes(2, 3).reshape(gates.shape)
         for time in self.order():
             h, *more = self._step(np.asarray(together[time], kind), r, h, *more)
             out[time] = h

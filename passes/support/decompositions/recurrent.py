@@ -26,11 +26,21 @@ Step = Callable[["Direction", Value, Sequence["Value | None"]], list[Value]]
 @legalizes(Rnn, Gru, Lstm)
 def inputs_before_steps(op: Recurrent, draft: Draft) -> tuple[Value, ...] | None:
     """A recurrent layer: one product for the inputs of all steps, then an op for the steps of each direction."""
+    return _at_once(op, draft, by_gate=True)
+
+
+@legalizes(Rnn, Gru, Lstm)
+def inputs_value_by_value(op: Recurrent, draft: Draft) -> tuple[Value, ...] | None:
+    """The same, the gates of a value next to each other in what the product gives."""
+    return _at_once(op, draft, by_gate=False)
+
+
+def _at_once(op: Recurrent, draft: Draft, by_gate: bool) -> tuple[Value, ...] | None:
     plain = not any((op.activations, op.clip, op.lengths)) and 0 not in op.input.shape
     constant = all(draft.constant(value) is not None for value in (op.weight, op.recurrence, op.bias))
     if not plain or not constant or (isinstance(op, Lstm) and (op.peephole is not None or op.input_forget)):
         return None
-    ways = [Direction(op, draft, number).at_once() for number in range(op.recurrence.shape[0])]
+    ways = [Direction(op, draft, number).at_once(by_gate) for number in range(op.recurrence.shape[0])]
     sequences, *states = [[way[i] for way in ways] for i in range(len(op.results))]
     outputs = [draft.reshape(each, (each.shape[0], 1, *each.shape[1:])) for each in sequences]
     rows = outputs[0] if len(outputs) == 1 else draft.emit("concat", outputs, axis=1)
@@ -44,11 +54,12 @@ def in_parts(op: Recurrence, draft: Draft) -> tuple[Value, ...] | None:
     if steps < 2:
         return None
     middle, outputs, states = steps // 2, {}, [op.state, op.extra]
+    kept = {"cell": op.cell, "backwards": op.backwards, "by_gate": op.by_gate}
     for part in ((middle, steps), (0, middle)) if op.backwards else ((0, middle), (middle, steps)):
         starts, ends = (part[0], 0, 0), (part[1], *op.gates.shape[1:])
         gates = draft.emit("slice", [op.gates], starts=starts, ends=ends, steps=(1, 1, 1))
         operands = [gates, op.weight, *states]
-        outputs[part], *last = draft.several("recurrence", operands, cell=op.cell, backwards=op.backwards)
+        outputs[part], *last = draft.several("recurrence", operands, **kept)
         states = [last[0], last[1] if op.cell == "lstm" else op.extra]
     rows = draft.emit("concat", [outputs[part] for part in sorted(outputs)], axis=0)
     return (rows, *(state for state in states[: len(op.results) - 1] if state is not None))
@@ -108,13 +119,13 @@ class Direction:
             states, outputs[time] = list(fresh), shown
         return [outputs[time] for time in range(steps)], [state for state in states if state is not None]
 
-    def at_once(self) -> list[Value]:
+    def at_once(self, by_gate: bool) -> list[Value]:
         """The results of one op for all steps."""
         op = self.op
         steps, images, _ = op.input.shape
         cell = _CELLS[type(op)]
         rows = op.weight.shape[1]
-        order = np.arange(rows).reshape(-1, self.hidden).T.ravel()
+        order = None if by_gate else np.arange(rows).reshape(-1, self.hidden).T.ravel()
         gates = self.draft.reshape(self._made(order), (steps, images, rows))
         operands = [gates, self._part(op.recurrence), self._part(op.state)]
         if isinstance(op, Lstm):
@@ -122,7 +133,7 @@ class Direction:
         if self.apart:
             cell += "_reset_after"
             operands.append(self.reset_bias())
-        return list(self.draft.several("recurrence", operands, cell=cell, backwards=self.backwards))
+        return list(self.draft.several("recurrence", operands, cell=cell, backwards=self.backwards, by_gate=by_gate))
 
     @property
     def backwards(self) -> bool:
