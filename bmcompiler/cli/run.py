@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import click
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, inputs_of
 from bmcompiler.cli.options import list_parameters, options
-from bmcompiler.cli.stdio import piped
+from bmcompiler.cli.stdio import STDIO, piped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +49,8 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
 @click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @options("data", "images", "told", "limit", data={"help": "Values of the inputs: .npz, .npy, or a folder of them."})
-@click.option("-o", "--output", metavar="OUT.npz", type=Output(path_type=Path), help="Where the outputs go.")
+@click.option("-o", "--output", metavar="OUT.npz", type=Output(stdio=True, path_type=Path),
+              help="Where the outputs go; - for standard output, with all texts on standard error.")  # fmt: skip
 @click.option("--raw", is_flag=True, help="Pass the integers of the device both ways, no scaling.")
 @click.option("--timing", is_flag=True, help="Print the time on this host, and a model of the chip's.")
 @click.option("--trace", metavar="FILE.json", type=Output(path_type=Path), help="Write a timeline (Chrome trace).")
@@ -117,7 +119,8 @@ def cli(
         steps = len(each)
         yield from progress(each, "running", len(each)) if len(each) > 1 else each
 
-    with _opened(output, ARRAYS) as stream, _opened(trace, JSON) as trace_stream:
+    arrays = _standard_output() if str(output) == STDIO else _opened(output, ARRAYS)
+    with arrays as stream, _opened(trace, JSON) as trace_stream:
         try:
             analysis = _analysis(session, inputs, profile) if timing or trace or check_races else None
             if analysis is not None and check_races:
@@ -169,7 +172,7 @@ def _say_how(mode: str, check_races: bool) -> None:
 
 def _say_written(*paths: Path | None) -> None:
     for path in paths:
-        if path is not None:
+        if path is not None and str(path) != STDIO:
             click.echo(f"wrote {path} ({path.stat().st_size:,} bytes)")
 
 
@@ -214,6 +217,16 @@ def _refuse_races(races: Sequence[Race], model: Path) -> None:
     shown = "".join(f"\n  {race}" for race in races[:_SHOWN_RACES])
     more = f"\n  and {len(races) - _SHOWN_RACES} more" if len(races) > _SHOWN_RACES else ""
     raise SimulatorError(f"{_count(len(races), 'race')}; the result depends on timing:{shown}{more}", file=model)
+
+
+@contextmanager
+def _standard_output() -> Iterator[IO[Any]]:
+    """What takes arrays for standard output, where they go as a whole; texts go to standard error from here on."""
+    standard, collected = sys.stdout.buffer, io.BytesIO()
+    click.get_current_context().with_resource(redirect_stdout(sys.stderr))
+    yield collected
+    standard.write(collected.getvalue())
+    standard.flush()
 
 
 @contextmanager

@@ -221,7 +221,7 @@ def test_programs_do_not_replace_it_either(made: Path, tmp_path: Path, content: 
     result.save(path)
 
 
-STDIO = {opt.cli: "-o FILE", compile.cli: "-o FILE", tool.cli: "dis "}
+STDIO = {opt.cli: "-o FILE", run.cli: "-o FILE", compile.cli: "-o FILE", tool.cli: "dis "}
 """Which words of which commands take - for standard output."""
 DASHED = [row[:2] for row in OTHERS if STDIO.get(row[0], "no such") not in row[1] and "FILE." not in row[1]]
 

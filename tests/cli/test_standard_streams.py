@@ -75,6 +75,20 @@ def test_a_model_comes_through_a_pipe(
     assert ": not a model file" in capsys.readouterr().err
 
 
+def test_arrays_go_through_a_pipe_texts_beside_it(
+    given: Callable[[bytes], None], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    given(bmcompiler.compile(onnx_model(), target="bm1684").to_bytes())
+    Path("net.bmodel").write_bytes(sys.stdin.buffer.read())
+    assert command("run", "net.bmodel", "--data", "data.npz", "--limit", "2", "--timing", "-o", "-") == 0
+    through = capfdbinary.readouterr()
+    assert command("run", "net.bmodel", "--data", "data.npz", "--limit", "2", "-o", "out.npz") == 0
+    assert through.out == Path("out.npz").read_bytes()
+    assert b"2 steps in" in through.err
+    assert command("run", "net.bmodel", "--data", "none.npz", "-o", "-") != 0
+    assert b"PK" not in capfdbinary.readouterr().out
+
+
 def test_a_network_is_calibrated_through_a_pipe(given: Callable[[bytes], None]) -> None:
     given(onnx_model().SerializeToString())
     assert command("calibrate", "-", "--data", "data.npz", "-o", "net.table") == 0
