@@ -82,6 +82,16 @@ def test_deep_products(rows: int, depth: int, columns: int, kind: str, lanes: in
     assert lanes != FULL or by_rows or any(one.stream is not None for one in found)
 
 
+@pytest.mark.parametrize("name", ["max", "add_shift", "mul_shift"])
+def test_integers_that_are_read_twice(name: str) -> None:
+    net = Net([(2, 70, 12, 20)], dtype="i8")
+    given, shift = net.inputs[0], {} if name == "max" else {"rshift": 3}
+    module = net.module([getattr(net.b, name)(given, given, **shift)])
+    with computations() as found:
+        TARGET.compile([module], 0)
+    check(found)
+
+
 def test_what_banks_cost_follows_from_where_a_program_puts_a_tile() -> None:
     """No op knows: one tile at two places."""
     net = Net([(1, 64, 28, 28)])
