@@ -70,6 +70,11 @@ class Frontend(ABC):
         raise UnsupportedError(f"the {self.name} frontend takes no classes of layers")
 
 
+def network_name(path: Path) -> str:
+    """What a network without a name of its own is called: its file, as UTF-8 whatever the locale says of file names."""
+    return os.fsencode(path.stem).decode("utf-8", "replace")
+
+
 def file_of(model: object) -> StrPath | None:
     """The path that a network is given by, None for one in memory."""
     return model if isinstance(model, str | os.PathLike) else None

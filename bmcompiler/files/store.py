@@ -25,11 +25,6 @@ def file_name(text: str) -> str:
     return re.sub(r"[^\w.+-]", "_", text)[:100] or "net"
 
 
-def network_name(path: Path) -> str:
-    """What a network without a name of its own is called: its file, as UTF-8 whatever the locale says of file names."""
-    return os.fsencode(path.stem).decode("utf-8", "replace")
-
-
 def map_file(path: StrPath) -> memoryview:
     """Read-only view of a whole file, mapped, not copied; the view keeps the mapping alive.
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bmcompiler.errors import BMError, FileFormatError, ShapeError, UnsupportedError
-from bmcompiler.files.store import StrPath, network_name
+from bmcompiler.files.store import StrPath
+from bmcompiler.frontend import network_name
 from bmcompiler.frontends.caffe.files import NetFile, order_files, read_net
 from bmcompiler.frontends.caffe.graph import INPUT_TYPES, Graph, Node, Ref, build_graph, locate, log
 from bmcompiler.frontends.caffe.inputs import Shape, UserShapes, input_shapes

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError, VerifyError
-from bmcompiler.files.store import network_name
+from bmcompiler.frontend import network_name
 from bmcompiler.frontends.onnx.constants import find_folder, fold, growth_limit
 from bmcompiler.frontends.onnx.control_flow import UNROLLERS
 from bmcompiler.frontends.onnx.expansion import Body, domain_of, find_body, model_functions, reads

@@ -178,12 +178,14 @@ def _nets() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"{dtype} heads", partial(compiled, _heads, [(1, 70, 96)], dtype)
         yield f"{dtype} columns", partial(compiled, partial(swapped, at=30), [(1, 70, 3, 50)], dtype)
         yield f"{dtype} recurrence", partial(compiled, built(_wide_steps), [(9, 64)], dtype)
+        yield f"{dtype} steps by gate", partial(compiled, built(partial(_wide_steps, by_gate=True)), [(9, 64)], dtype)
         yield f"{dtype} attention", partial(compiled, halves.attention, [(1, 70, 48)], dtype)
     for name, (operands, attributes) in integers.SUMS.items():
         sums = partial(_sums, name, attributes)
         yield f"i8 {name}", partial(compiled, sums, [integers.SHAPE] * operands, "f32", "i8")
     for name, words in INTEGERS.items():
         yield f"i8 {name}", partial(compiled, built(words), [(2, 70, 9, 5)], "f32", "i8")
+    yield "steps by gate", partial(compiled, built(partial(_wide_steps, by_gate=True)), [(9, 64)], "f32")
     yield "table", partial(compiled, _looked_up, [(2, 70, 9, 5)], "f32", "i8")
     yield "table rows", partial(bmcompiler.compile_module, lookup(np.ones((9, 5), np.float32), (70,)), target="bm1684x")
     rows = ordered(196, 96, (196,), "f16")
@@ -201,10 +203,12 @@ def _heads(b: Builder, x: Value) -> Value:
     return b.head_matmul(b.head_matmul(heads, tokens, transpose_right=True), tokens)
 
 
-def _wide_steps(net: Net, x: Value) -> Value:
+def _wide_steps(net: Net, x: Value, by_gate: bool = False) -> Value:
     """Of an LSTM whose weights are worth two bytes."""
     gates = net.b.reshape(net.b.matmul(x, net.f32(64, 1024)), shape=(9, 1, 1024))
-    y, _, _ = net.b.recurrence(gates, net.f32(1024, 256), net.f32(1, 256), net.f32(1, 256), cell="lstm")
+    y, _, _ = net.b.recurrence(
+        gates, net.f32(1024, 256), net.f32(1, 256), net.f32(1, 256), cell="lstm", by_gate=by_gate
+    )
     return y
 
 

@@ -33,13 +33,16 @@ class TransposedCounted(Counted):
     def all(self) -> None:
         super().all()
         op, kernel = self.op, self.kernel
-        item, lanes = item_bytes(op.gates), self.size.lanes
+        item, lanes, passes = item_bytes(op.gates), self.size.lanes, kernel.machine.cycles.pass_cycles
         spans = [len(span) for span in kernel.spans(op)]
-        transposed = [steps * kernel.rows(op, gates) for steps in spans for gates in (1, op.count)]
-        transposed += [kernel.rows(op)] * (len(op.results) + 1)
-        wide = [steps * kernel.rows(op, op.count) for steps in spans if item == 2]
-        for columns, size in (*((each, item) for each in transposed), *((each, 4) for each in wide)):
-            self.cycles += kernel.machine.cycles.pass_cycles((1, lanes, 1, columns), size)
+        gates = [steps * kernel.rows(op, op.count) for steps in spans]
+        extra = [] if op.extra is None else [kernel.extra(op)[2] * kernel.extra(op)[3]]
+        for rows in (*gates, kernel.rows(op), *extra):
+            self.cycles += sum(passes((1, lanes, 1, count), item) for _, count in parts_of(rows))
+        states = [kernel.rows(op)] * (len(op.results) - 1)
+        for rows in (*(steps * kernel.rows(op) for steps in spans), *states):
+            self.cycles += sum(passes((1, count, 1, lanes), item) for _, count in parts_of(rows))
+        self.cycles += sum(passes((1, lanes, 1, rows)) for rows in gates if item == 2)
 
     def widen(self, time: int) -> None:
         """Those of a span become fp32 at once."""
