@@ -7,8 +7,9 @@ import numpy as np
 from bmcompiler.ir import Value
 from bmcompiler.ops.elements.activation import Clip, Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Mul
+from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.layers.nn import Matmul
-from bmcompiler.passes.quantization.base import Conversions, Scaling
+from bmcompiler.passes.quantization.base import Conversions, NoInt8Form, Scaling
 from bmcompiler.passes.quantization.conversions.activation import by_table
 from bmcompiler.passes.quantization.conversions.elementwise import product
 from bmcompiler.passes.quantization.conversions.linear import matmul
@@ -30,6 +31,16 @@ def relu(op: Relu, low: ScaleLowering) -> Value:
     """Nothing where the operand is unsigned: saturation did it (`plan` rule 3)."""
     x = low.request(op.input)
     return x if format_of(x).unsigned else low.emit("relu", [x], {}, format_of(x))
+
+
+@SCALE_CONVERSIONS.converts(Cast, scaling=Scaling.FREE)
+def bytes_as_numbers(op: Cast, low: ScaleLowering) -> Value:
+    """Bytes without a sign are numbers as they are: of scale 1."""
+    x = low.real(op.operands[0])
+    if (x.dtype, op.dtype) != ("u8", "f32"):
+        raise NoInt8Form(f"'cast' has no int8 form for {x.dtype} to {op.dtype}")
+    x.type = Format("u8", 1.0).type_of(x.shape)
+    return x
 
 
 @SCALE_CONVERSIONS.converts(Clip, scaling=Scaling.FREE)
