@@ -51,17 +51,22 @@ def as_level(value: int) -> Level:
     raise UsageError(f"{spelled('opt')} must be 0, 1 or 2, got {value!r}")
 
 
+_MOST_CHECKED = 1_000_000
+
+
 def as_check(value: str | int) -> Check:
-    """How a program is proven. Raises UsageError for what is neither one of the words nor a number above 0."""
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    """How a program is proven. Raises UsageError for what is neither one of the words nor a number of samples."""
+    number = value if isinstance(value, str) and value.isascii() and value.isdigit() else ""
+    if number and len(number) <= len(str(_MOST_CHECKED)):
+        value = int(number)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_CHECKED:
         return value
     for word in get_args(_CheckWord):
         if value == word:
             found: _CheckWord = word
             return found
-    raise UsageError(f"{spelled('check')} must be auto, never, always or a number of samples, got {value!r}")
+    known = f"auto, never, always or a number of samples up to {_MOST_CHECKED:,}"
+    raise UsageError(f"{spelled('check')} must be {known}, got {str(value)[:20]!r}")
 
 
 class Progress(Protocol):

@@ -36,7 +36,6 @@ class Walked:
     command: click.Command
     prog: str
     given: Mapping[str, str]
-    words: tuple[str, ...] = ()
 
     def cases(self) -> Iterator[list[str]]:
         """Arguments of the command line; each is right but in one place."""
@@ -62,7 +61,7 @@ class Walked:
 
     def line(self, changed: Mapping[str, str] | None = None, given: Mapping[str, str] | None = None) -> list[str]:
         """The arguments, with some that are changed."""
-        found = list(self.words)
+        found: list[str] = []
         for name, value in {**(self.given if given is None else given), **(changed or {})}.items():
             found += [name, value] if name.startswith("-") else [value]
         return found
@@ -87,7 +86,7 @@ def prepare(folder: Path, whole: Path) -> None:
     (folder / "cut").write_bytes(data[: len(data) * 2 // 3])
     (folder / "text").write_text("hello world\n")
     (folder / "binary").write_bytes(b"\x00\xff\xfe\x01" * 500)
-    (folder / "an_input").symlink_to(whole.name)
+    (folder / "an_input").symlink_to(whole.relative_to(folder))
     (folder / "other").write_bytes(b"PK\x05\x06" + bytes(18))
 
 
