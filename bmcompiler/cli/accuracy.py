@@ -53,7 +53,9 @@ them, the same that its commands compute.
     help="What --suggest aims at.",
 )
 @click.option("--suggest", metavar="TABLE", type=Output(path_type=Path), help="Write a quantization table.")
-@click.option("--dump-layers", metavar="DIR", type=Output(path_type=Path), help="Write every layer's values, .npz.")
+@click.option(
+    "--dump-layers", metavar="DIR", type=Output(folder=True, path_type=Path), help="Write every layer's values, .npz."
+)
 @click.option("--report", "html", metavar="FILE.html", type=Output(path_type=Path), help="Write a page with pictures.")
 def cli(
     *,

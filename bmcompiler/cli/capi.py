@@ -15,7 +15,9 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("-o", "--output", "folder", type=Output(path_type=Path), required=True, help="Folder to write to.")
+@click.option(
+    "-o", "--output", "folder", type=Output(folder=True, path_type=Path), required=True, help="Folder to write to."
+)
 @click.option("--cc", help="C compiler. [default: $CC, or cc]")
 @click.option(
     "--sdk",

@@ -32,12 +32,18 @@ T = TypeVar("T")
 class Output(click.Path):
     """The type of options that name a file or folder to write; all other paths of a command are read.
 
-    `stdio`: whether - stands for standard output.
+    `stdio`: whether - stands for standard output. `folder`: whether it is one that is written.
     """
 
-    def __init__(self, *, stdio: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *, stdio: bool = False, folder: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.stdio = stdio
+        self.stdio, self.folder = stdio, folder
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Raises click.BadParameter for a folder in place of a file: without the end of its name it would be one."""
+        if self.file_okay and not self.folder and isinstance(value, str) and value.endswith(os.sep):
+            self.fail(f"'{printable(value)}' names a folder, and a file is written.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Number(click.FloatRange):

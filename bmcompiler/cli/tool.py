@@ -89,7 +89,9 @@ def dis(file: str, net: int | None, output: str | None) -> None:
 
 @cli.command()
 @FILE
-@click.option("-o", "--output", required=True, type=Output(), help="Folder for the pieces; made when missing.")
+@click.option(
+    "-o", "--output", required=True, type=Output(folder=True), help="Folder for the pieces; made when missing."
+)
 def extract(file: str, output: str) -> None:
     """Write every command buffer, weight set and description in FILE to a file of its own."""
     from bmcompiler.files.kinds import BYTES

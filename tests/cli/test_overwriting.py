@@ -266,3 +266,16 @@ def test_what_a_command_wrote_is_replaced_when_it_runs_again(made: Path, tmp_pat
     for table in ("t.table", "t.pb2", "t.prototxt"):
         given = [*net, "--data", data, "-o", str(tmp_path / table)]
         assert [cli.run(calibrate.cli, "bmnet", given) for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [(compile.cli, "net.prototxt w.caffemodel --target bm1880 -o new/"), (run.cli, "a.bmodel --data d.npz -o new/")],
+)
+def test_a_folder_is_no_name_of_a_file(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: Command, words: str
+) -> None:
+    monkeypatch.chdir(made)
+    assert cli.run(command, "bmnet", words.split()) == 2
+    assert "'new/' names a folder, and a file is written" in capsys.readouterr().err
+    assert not (made / "new").exists()
