@@ -23,6 +23,7 @@ from bmcompiler.backends.lanes.cycles import LaneCycles
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.operands import Immediate, Words
 from bmcompiler.backends.lanes.units import Unit
+from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.kernels import runs_of
 from bmcompiler.codegen.pieces import dense
 from bmcompiler.codegen.tiling import Box, Buffer
@@ -99,6 +100,19 @@ def own_rows(places: Places, shape: Shape, box: Box, lane_bytes: int) -> Buffer:
         build.load_words(source, "i32", dims, (0, 1, 0, 1), address)
 
     return Buffer(lane_bytes, "nchw", 4 * prod(dims), load, True, runs=runs_of(shape, box))
+
+
+def own_elements(places: Places, view: Shape, box: Box, lane_bytes: int) -> Buffer:
+    """What `Places.own` says of a box of single elements, which are a feature map of shape `view`."""
+    dims: Shape = extents(box)
+    first = sum(lo * stride for (lo, _), stride in zip(box, dense(view)))
+
+    def load(build: Build, address: int) -> None:
+        assert places.own is not None, "it is loaded where it is"
+        source = build.coefficient(build.coefficients.constant(places.own().tobytes())) + 4 * first
+        build.load_words(source, "i32", dims, dense(view), address)
+
+    return Buffer(lane_bytes, "nchw", 4 * prod(dims), load, True, runs=runs_of(view, box))
 
 
 def emit_rows(build: Build, places: Places, given: Words, own: Words | None, scratch: list[int]) -> Words:

@@ -10,6 +10,7 @@ from bmcompiler.backends.bm1684x.kernels.int_conv import IntConvKernel, IntDecon
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
+from bmcompiler.backends.bm1684x.kernels.lane_elements import LaneElementsKernel
 from bmcompiler.backends.bm1684x.kernels.ordered_rows import OrderedRowsKernel
 from bmcompiler.backends.bm1684x.kernels.row_products import HalfMatmulKernel, SingleMatmulKernel
 from bmcompiler.backends.bm1684x.kernels.scattered_rows import ScatteredRowsKernel
@@ -67,14 +68,22 @@ class _IndexForms(FormsKernel[TensorOp]):
     """Elements by constant indices, in copies, or by indices that the net computes or is given."""
 
     def form(self, op: TensorOp) -> DeviceKernel[Any]:
-        return self.forms[0 if is_constant(op.operands[1]) else 1]
+        if is_constant(op.operands[1]):
+            return self.forms[0]
+        return next(
+            (form for form in self.forms if isinstance(form, LaneElementsKernel) and _takes(form, op)), self.forms[1]
+        )
+
+
+def _takes(form: LaneElementsKernel, op: Any) -> bool:
+    return form.unsupported_reason(op) is None and form.is_quicker(op)
 
 
 class GatherForms(_IndexForms):
     """gather by constants, few or many, and of rows of a table by indices that the net computes or is given."""
 
     ops = (Gather,)
-    kinds = (GatherKernel, TableRowsKernel, OrderedRowsKernel)
+    kinds = (GatherKernel, TableRowsKernel, OrderedRowsKernel, LaneElementsKernel)
 
     def form(self, op: TensorOp) -> DeviceKernel[Any]:
         assert isinstance(op, Gather), "the ops of this class"
@@ -87,14 +96,14 @@ class GatherElementsForms(_IndexForms):
     """gather_elements by constants or not."""
 
     ops = (GatherElements,)
-    kinds = (GatherElementsKernel, TableRowsKernel)
+    kinds = (GatherElementsKernel, TableRowsKernel, LaneElementsKernel)
 
 
 class GatherNdForms(_IndexForms):
     """gather_nd by constants or not."""
 
     ops = (GatherNd,)
-    kinds = (GatherNdKernel, TableRowsKernel)
+    kinds = (GatherNdKernel, TableRowsKernel, LaneElementsKernel)
 
 
 class ScatterForms(_IndexForms):
