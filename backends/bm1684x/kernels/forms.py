@@ -6,15 +6,15 @@ from typing import Any
 
 from bmcompiler.backends.bm1684x.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1684x.kernels.halves import FloatCastKernel
+from bmcompiler.backends.bm1684x.kernels.indexed.lane_elements import LaneElementsKernel
+from bmcompiler.backends.bm1684x.kernels.indexed.scattered_rows import ScatteredRowsKernel
+from bmcompiler.backends.bm1684x.kernels.indexed.table_rows import TableRowsKernel
 from bmcompiler.backends.bm1684x.kernels.int_conv import IntConvKernel, IntDeconvKernel
 from bmcompiler.backends.bm1684x.kernels.int_elementwise import IntegersKernel
 from bmcompiler.backends.bm1684x.kernels.int_matmul import IntInnerKernel, IntProductKernel, integer_kernel
 from bmcompiler.backends.bm1684x.kernels.int_pool import IntAvgPoolKernel
-from bmcompiler.backends.bm1684x.kernels.lane_elements import LaneElementsKernel
 from bmcompiler.backends.bm1684x.kernels.ordered_rows import OrderedRowsKernel
 from bmcompiler.backends.bm1684x.kernels.row_products import HalfMatmulKernel, SingleMatmulKernel
-from bmcompiler.backends.bm1684x.kernels.scattered_rows import ScatteredRowsKernel
-from bmcompiler.backends.bm1684x.kernels.table_rows import TableRowsKernel
 from bmcompiler.backends.lanes.kernels.base import DeviceKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.backends.lanes.kernels.functions.activation import FunctionKernel

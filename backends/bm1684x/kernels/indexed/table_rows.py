@@ -9,7 +9,7 @@ from __future__ import annotations
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Move
 from bmcompiler.backends.bm1684x.instructions import transfers
-from bmcompiler.backends.bm1684x.kernels.computed_places import emit_rows, own_rows, places_of
+from bmcompiler.backends.bm1684x.kernels.indexed.computed_places import emit_rows, own_rows, places_of
 from bmcompiler.backends.bm1684x.lane_commands import RAW
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.moves.global_copies import MOST_COMMANDS

@@ -11,8 +11,8 @@ from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding
 from bmcompiler.backends.bm1684x.codes import Gather as Lookup
 from bmcompiler.backends.bm1684x.instructions import arithmetic, special
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
-from bmcompiler.backends.bm1684x.kernels.computed_places import emit_rows, own_elements, places_of
-from bmcompiler.backends.bm1684x.kernels.table_rows import ComputedKernel, Picking
+from bmcompiler.backends.bm1684x.kernels.indexed.computed_places import emit_rows, own_elements, places_of
+from bmcompiler.backends.bm1684x.kernels.indexed.table_rows import ComputedKernel, Picking
 from bmcompiler.backends.bm1684x.lane_commands import I32, RAW
 from bmcompiler.backends.bm1684x.machine import cycles_of
 from bmcompiler.backends.lanes.facts import Shape

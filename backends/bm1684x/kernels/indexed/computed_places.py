@@ -104,15 +104,15 @@ def own_rows(places: Places, shape: Shape, box: Box, lane_bytes: int) -> Buffer:
 
 def own_elements(places: Places, view: Shape, box: Box, lane_bytes: int) -> Buffer:
     """What `Places.own` says of a box of single elements, which are a feature map of shape `view`."""
-    dims: Shape = extents(box)
-    first = sum(lo * stride for (lo, _), stride in zip(box, dense(view)))
+    n, c, h, w = dense(view)
+    first = sum(lo * stride for (lo, _), stride in zip(box, (n, c, h, w)))
 
     def load(build: Build, address: int) -> None:
         assert places.own is not None, "it is loaded where it is"
         source = build.coefficient(build.coefficients.constant(places.own().tobytes())) + 4 * first
-        build.load_words(source, "i32", dims, dense(view), address)
+        build.load_words(source, "i32", extents(box), (n, c, h, w), address)
 
-    return Buffer(lane_bytes, "nchw", 4 * prod(dims), load, True, runs=runs_of(view, box))
+    return Buffer(lane_bytes, "nchw", 4 * prod(extents(box)), load, True, runs=runs_of(view, box))
 
 
 def emit_rows(build: Build, places: Places, given: Words, own: Words | None, scratch: list[int]) -> Words:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.codes import Move
 from bmcompiler.backends.bm1684x.instructions import transfers
-from bmcompiler.backends.bm1684x.kernels.computed_places import emit_rows, own_rows, places_of
-from bmcompiler.backends.bm1684x.kernels.table_rows import ComputedKernel
+from bmcompiler.backends.bm1684x.kernels.indexed.computed_places import emit_rows, own_rows, places_of
+from bmcompiler.backends.bm1684x.kernels.indexed.table_rows import ComputedKernel
 from bmcompiler.backends.bm1684x.lane_commands import RAW
 from bmcompiler.backends.lanes.kernels.base import item_bytes
 from bmcompiler.backends.lanes.kernels.moves.global_copies import copying_cycles, move
