@@ -37,6 +37,14 @@ def test_what_is_too_large_for_a_type_has_no_bound() -> None:
     assert bound(trial(70000, "bf16")) < np.inf
 
 
+def test_no_number_is_no_error_where_roundings_give_none_either() -> None:
+    """Infinity less infinity: the compilation warns of it, with the first layer that holds one."""
+    asked = trial(70000, "f16")
+    nothing: Any = {name: np.full_like(value, np.nan) for name, value in asked.outputs.items()}
+    asked.outputs = nothing
+    near_float(asked)
+
+
 def test_an_error_beyond_roundings_is_found() -> None:
     asked = trial(1)
     near_float(asked)
