@@ -129,6 +129,17 @@ def test_what_an_op_makes_is_picked_from_where_it_was_stored() -> None:
     np.testing.assert_array_equal(Session(result.model).run(given)["y"], wanted)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "i8"])
+@pytest.mark.parametrize("rows", [1, 65, 32_767, 32_768, 65_535, 65_536])
+def test_tables_of_all_sizes_are_looked_up(rows: int, dtype: str) -> None:
+    """Around what a lane takes, and what an index counts; the first and the last element are among those picked."""
+    module = net(lambda b, v: b.gather(*v, axis=0), (rows,), (7, 33), dtype=dtype)()
+    given = feeds(module)
+    given["at"][0, :2] = -rows, rows - 1
+    result = bmcompiler.compile_module(module, target=CHIP, quantize="f32")
+    np.testing.assert_array_equal(Session(result.model).run(given)["y"], meant(module, given))
+
+
 @pytest.mark.parametrize("name", ["many of a row", "single tuples", "elements", "last elements"])
 def test_elements_take_no_transfer_each(name: str) -> None:
     """As a row of 256 bytes does: 74,300 cycles for 16x48x4 elements, where lookups in lanes take 1,200."""

@@ -25,8 +25,6 @@ from bmcompiler.target import rule
 
 _MOST = 65_535
 """Elements of a table: an index has 16 bits, and the last number means something else."""
-_WORTH = 4096
-"""Bytes of a table that take no longer to load than one element by a transfer of its own."""
 
 
 class LaneElementsKernel(ComputedKernel[Picking]):
@@ -42,8 +40,8 @@ class LaneElementsKernel(ComputedKernel[Picking]):
 
     def is_quicker(self, op: Picking) -> bool:
         """Whether the table takes less time to load than elements one by one."""
-        places = places_of(op)
-        return places.rows * item_bytes(op.x) <= _WORTH * places.count
+        places, item, load = places_of(op), item_bytes(op.x), self.machine.cycles.load
+        return load(1, item * places.rows) <= load(places.count, item)
 
     def _table(self, op: Picking) -> int:
         """Bytes of a lane."""
