@@ -33,6 +33,19 @@ def test_pieces_run_where_they_were_asked_for_unless_there_are_several_of_both(
     assert (seen == {threading.current_thread()}) == here and len(seen) <= threads
 
 
+def test_pieces_of_a_piece_run_on_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All workers would wait for pieces that none is left to run: a proof of ViT in f16 never ended."""
+    monkeypatch.setattr(blas, "_available", lambda: 2)
+    threads: list[threading.Thread] = []
+
+    def split_again() -> None:
+        in_parallel([lambda: threads.append(threading.current_thread()) for _ in range(3)])
+        threads.append(threading.current_thread())
+
+    in_parallel([split_again, lambda: None])
+    assert len(threads) == 4 and len(set(threads)) == 1 and threading.current_thread() not in threads
+
+
 @pytest.mark.parametrize(("kernel", "groups", "size"), [(1, 1, 56), (3, 1, 56), (3, 4, 30), (1, 4, 30)])
 def test_convolution_gives_the_same_bytes_on_one_core_and_on_several(kernel: int, groups: int, size: int) -> None:
     random = np.random.default_rng(3)

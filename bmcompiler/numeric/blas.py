@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, current_thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _LOADED_LIBRARIES = Path("/proc/self/maps")
+_WORKERS = "bmcompiler-piece"
 _NAMES = [f"{prefix}openblas_%s_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "_64", "")]
 
 
@@ -82,7 +83,7 @@ def _available() -> int:
 def _workers(count: int) -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(count, "bmcompiler")
+    return ThreadPoolExecutor(count, _WORKERS)
 
 
 if hasattr(os, "register_at_fork"):
@@ -92,10 +93,11 @@ if hasattr(os, "register_at_fork"):
 def in_parallel(pieces: Sequence[Callable[[], None]]) -> None:
     """Run independent pieces of numpy work, on as many threads as BLAS was given, with one BLAS thread each.
 
-    They run one after the other where BLAS has one thread, and where it cannot be told how many to use. The results
-    are the same either way. Pieces must not call this function.
+    They run one after the other where BLAS has one thread, and where it cannot be told how many to use. So do pieces of
+    a piece: workers that wait for others would wait for each other. The results are the same in all cases.
     """
-    threads = _available() if len(pieces) > 1 else 1
+    inside = current_thread().name.startswith(_WORKERS)
+    threads = 1 if inside or len(pieces) < 2 else _available()
     if threads < 2:
         for piece in pieces:
             piece()
