@@ -10,6 +10,7 @@ import click
 from bmcompiler.cli.common import Number, Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA
 from bmcompiler.cli.options import TargetOption, options
+from bmcompiler.cli.quiet import quiet_option
 from bmcompiler.cli.stdio import STDIO, piped
 from bmcompiler.text import percent
 
@@ -57,6 +58,7 @@ them, the same that its commands compute.
     "--dump-layers", metavar="DIR", type=Output(folder=True, path_type=Path), help="Write every layer's values, .npz."
 )
 @click.option("--report", "html", metavar="FILE.html", type=Output(path_type=Path), help="Write a page with pictures.")
+@quiet_option
 def cli(
     *,
     model: Path,

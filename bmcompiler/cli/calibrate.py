@@ -11,6 +11,7 @@ import click
 from bmcompiler.cli.common import Number, Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA, one_source
 from bmcompiler.cli.options import options, worker_options
+from bmcompiler.cli.quiet import quiet_option
 from bmcompiler.cli.stdio import piped
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ plain text, one tensor and threshold per line.
 @click.option("--bins", type=int, default=2048, show_default=True, help="Histogram bins, a multiple of 128.")
 @options("shapes", "outputs")
 @worker_options
+@quiet_option
 def cli(
     model: Path,
     weights: Path | None,

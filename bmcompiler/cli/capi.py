@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from bmcompiler.cli.common import Output, command_line
+from bmcompiler.cli.quiet import quiet_option
 
 
 @click.group()
@@ -31,6 +32,7 @@ def cli() -> None:
     is_flag=True,
     help="Put Python and the packages that are needed into the folder, which then runs wherever it is moved to.",
 )
+@quiet_option
 def build(folder: Path, cc: str | None, sdk: str, own_python: bool) -> None:
     """Write headers, shared libraries and pkg-config files."""
     from bmcompiler.capi.build import build as build_libraries

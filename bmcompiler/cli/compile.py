@@ -12,6 +12,7 @@ from bmcompiler import defaults
 from bmcompiler.cli.common import Output, command_line, printable, progress
 from bmcompiler.cli.inputs import FORMULA
 from bmcompiler.cli.options import TargetOption, list_parameters, list_plugins_option, options, worker_options
+from bmcompiler.cli.quiet import QUIET
 from bmcompiler.cli.reference_test import ReferenceTest, reference_options
 from bmcompiler.cli.stdio import STDIO
 from bmcompiler.options import Options
@@ -58,7 +59,7 @@ Calibration samples are values as the net was trained on.
 @options("check", "keep_bad", "timing_profile")
 @reference_options
 @click.option("--layers", is_flag=True, help="Print a table of all layers, all reasons and all notes, too.")
-@click.option("--quiet", is_flag=True, help="Print no summary.")
+@click.option("--quiet", is_flag=True, help=QUIET)
 @list_plugins_option
 def cli(
     *,

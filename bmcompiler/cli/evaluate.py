@@ -11,6 +11,7 @@ import click
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, inputs_of
 from bmcompiler.cli.options import options, worker_options
+from bmcompiler.cli.quiet import quiet_option
 from bmcompiler.cli.stdio import read_bytes
 
 if TYPE_CHECKING:
@@ -35,8 +36,14 @@ sums, makes the score, else it is the mean of the first name.
 @click.argument("model", metavar="BMODEL", type=click.Path(path_type=Path))
 @options("data", "images", "told", "limit")
 @click.option("--labels", metavar="FILE[:NAME]", help="What is right for each sample.")
-@click.option("--metric", default="top1", show_default=True, help="top1, top5, cosine, decisions, or module:function.")
-@click.option("--outputs", "chosen", metavar="NAME", default="", help="The output that counts, of several.")
+@click.option(
+    "--metric",
+    metavar="KIND",
+    default="top1",
+    show_default=True,
+    help="top1, top5, cosine, decisions, or module:function.",
+)
+@click.option("--scored", "chosen", metavar="NAME", default="", help="The output that the metric scores, of several.")
 @click.option(
     "--float", "network", metavar="NET", type=click.Path(path_type=Path), help="Float network to measure beside."
 )
@@ -47,6 +54,7 @@ sums, makes the score, else it is the mean of the first name.
 @click.option("--resume", metavar="FILE", type=click.Path(path_type=Path), help="Go on from FILE; written as it goes.")
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("-o", "--report", metavar="FILE.json", type=Output(path_type=Path), help="Numbers of every sample.")
+@quiet_option
 def cli(
     *,
     model: Path,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bmcompiler.cli.common import Number, Output, command_line, format_table, progress
+from bmcompiler.cli.quiet import quiet_option
 from bmcompiler.errors import UsageError
 from bmcompiler.text import some_names
 
@@ -92,15 +93,17 @@ def _precision(
               "less time for prompts that fit; once for each.")  # fmt: skip
 @click.option("--history", is_flag=True, help="Add nets that read tokens behind those of the caches at once: longer "
               "prompts, further turns of a chat.")  # fmt: skip
-@click.option("--samples", metavar="FILE", type=click.Path(path_type=Path), help="A text by which codes of 4 or 8 bits "
-              "are chosen (GPTQ); without it the nearest are.")  # fmt: skip
+@click.option("--text", "samples", metavar="FILE", type=click.Path(path_type=Path), help="A text by which codes of 4 "
+              "or 8 bits are chosen (GPTQ); without it the nearest are.")  # fmt: skip
 @click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
-@click.option("--check", default="auto", show_default=True, help="auto, never, always or a number of samples.")
+@click.option("--check", default="auto", show_default=True, metavar="auto|never|always|N",
+              help="Prove the nets before the bundle is written, on one sample or N.")  # fmt: skip
 @click.option(
     "--workers", "jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that compile nets."
 )
-@click.option("--parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; the same "
-              "command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
+@click.option("--resume", "parts", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep finished nets there; "
+              "the same command again goes on with them.  [default: beside OUT while it is made]")  # fmt: skip
+@quiet_option
 def compile(
     source: Path, output: Path, head: str, shorter: tuple[int, ...], history: bool, samples: Path | None, opt: int,
     check: str, jobs: int, parts: Path | None, **given: Any,
@@ -146,7 +149,7 @@ def _by_samples(model: LanguageModel, precision: Precision, file: Path) -> Langu
     from bmcompiler.llm.perplexity import pieces
     from bmcompiler.llm.text import Text, whole_text
 
-    reader = Text(model.folder, "put the model's tokenizer.json there, or leave out --samples")
+    reader = Text(model.folder, "put the model's tokenizer.json there, or leave out --text")
     tokens, begin = reader.tokens(whole_text(file), special=False), reader.tokens("")
     length = min(_SAMPLE, model.architecture.positions, len(begin) + len(tokens))
     return gptq_model(model, precision, pieces(tokens, length, _SAMPLES, begin))
@@ -269,7 +272,9 @@ def estimate(source: Path, length: int, cache: int | None, plan: bool, as_json: 
 @cli.command()
 @click.argument("bundle", metavar="BUNDLE.bmodel", type=click.Path(path_type=Path))
 @click.option("--text", required=True, metavar="FILE", type=click.Path(path_type=Path), help="What is to be foreseen.")
-@click.option("--folder", metavar="FOLDER", type=click.Path(path_type=Path), help="The model in float, beside it.")
+@click.option(
+    "--float", "folder", metavar="FOLDER", type=click.Path(path_type=Path), help="The model in float, beside it."
+)
 @click.option("--tokenizer", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder with tokenizer.json.  "
               "[default: config beside the bundle]")  # fmt: skip
 @click.option("--windows", default=4, show_default=True, type=click.IntRange(1), help="Pieces of text to look at.")

@@ -42,7 +42,7 @@ def _list_passes(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "-o", "--output", default=STDIO, type=Output(stdio=True), help="Result, weights beside it; - for text on stdout."
 )
 @options("print_ir_after", "verify_each")
-@click.option("--timing", is_flag=True, help="Print the time of every pass on stderr.")
+@click.option("--time-passes", "timing", is_flag=True, help="Print the time of every pass on stderr.")
 @click.option(
     "--list-passes", is_flag=True, is_eager=True, expose_value=False, callback=_list_passes, help="List passes."
 )

@@ -8,19 +8,26 @@ import click
 
 _SAME = {
     "channel-format": "layout",
+    "check": "check-ir",
     "chip": "target",
+    "folder": "float",
     "html": "report",
     "input-num": "limit",
     "input-shapes": "shapes",
     "input": "data",
     "jobs": "workers",
     "model-name": "name",
+    "net": "program",
     "net-name": "name",
     "out": "output",
     "output": "outputs",
     "output-names": "outputs",
+    "outputs": "scored",
+    "parts": "resume",
     "pixel-format": "channel-order",
     "processor": "target",
+    "samples": "text",
+    "timing": "time-passes",
 }
 """Options of tpu-mlir, the bmnet front ends and of versions before -> ours, where meaning and values are the same."""
 
@@ -41,8 +48,11 @@ def _own_words(command: click.Command) -> set[str]:
 
 def _reader(own: set[str]) -> Callable[[str], str]:
     def read(word: str) -> str:
-        word = word.lower().replace("_", "-")
-        same = _SAME.get(word, word)
-        return word if word in own or same not in own else same
+        given = word = word.lower().replace("_", "-")
+        while word not in own:
+            if word not in _SAME:
+                return given
+            word = _SAME[word]
+        return word
 
     return read

@@ -16,6 +16,7 @@ import click
 from bmcompiler.cli.common import Output, command_line, format_table, printable, progress
 from bmcompiler.cli.inputs import FORMULA, inputs_of
 from bmcompiler.cli.options import list_parameters, options
+from bmcompiler.cli.quiet import QUIET
 from bmcompiler.cli.stdio import STDIO, piped
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ Examples:
   bmnet-run lenet.bmodel --data digits.npz --timing --trace lenet.trace.json --check-races
   bmnet-run lenet.bmodel --data digits.npz --compare scores.npz
   bmnet-run lenet.bmodel --data digits.npz --timing --timing-profile clock_hz=5e8
-  bmnet-run lenet.bmodel --check lenet.mlir
+  bmnet-run lenet.bmodel --check-ir lenet.mlir
   bmnet-run llm.bmodel --net block_cache_0 --data in.npz -o out.npz --raw
 
 Inputs are real values, any number of samples; they are quantized with the scale in the model, and the outputs are
@@ -63,7 +64,8 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
     help="Print how far outputs are from these; layers inside: bmnet-accuracy --dump-layers.",
 )
 @click.option(
-    "--check",
+    "--check-ir",
+    "check",
     metavar="IR.mlir",
     type=click.Path(path_type=Path),
     help="Prove that the program is what this IR (of --save-ir) means: one sample of the inputs, or a drawn one, gives "
@@ -77,6 +79,7 @@ Open a trace with https://ui.perfetto.dev or chrome://tracing.
     show_default=True,
     help="Device to run on: sim:NUMBER, or board:NUMBER behind the vendor's installed libraries.",
 )
+@click.option("--quiet", is_flag=True, help=QUIET)
 def cli(
     *,
     model: Path,
@@ -95,6 +98,7 @@ def cli(
     fast: bool,
     net: str | None,
     device: str,
+    quiet: bool,
 ) -> None:
     """Run BMODEL on arrays or images and write its outputs to OUT.npz."""
     from bmcompiler.analysis.timing_profile import profile_for
@@ -107,10 +111,10 @@ def cli(
         return
     profile = profile_for(session.model.target, timing_profile)
     if check is not None and not any((data, images, output, timing, trace, check_races, compare)):
-        return _check(session, model, check, None, raw)
+        return _check(session, model, check, None, raw, quiet)
     inputs = inputs_of(session, "--data", data, images, told, limit)
     if check is not None:
-        _check(session, model, check, inputs, raw)
+        _check(session, model, check, inputs, raw, quiet)
     wanted = None if compare is None else _references(compare, [info.name for info in session.outputs])
     steps = 0
 
@@ -137,6 +141,8 @@ def cli(
             write_npz(stream, results)
         if analysis is not None and trace_stream is not None:
             trace_stream.write(analysis.trace())
+    if quiet:
+        return
     click.echo(f"input: {printable(inputs.description or '')}")
     click.echo(_output_table(results), nl=False)
     click.echo(compared, nl=False)
@@ -176,19 +182,20 @@ def _say_written(*paths: Path | None) -> None:
             click.echo(f"wrote {path} ({path.stat().st_size:,} bytes)")
 
 
-def _check(session: Any, model: Path, check: Path, data: InputData | None, raw: bool) -> None:
+def _check(session: Any, model: Path, check: Path, data: InputData | None, raw: bool, quiet: bool) -> None:
     """Prove a program against its IR, with the first of the inputs. Raises WrongProgramError where they differ."""
     from bmcompiler.driver import load_network
     from bmcompiler.errors import BMError, UsageError
     from bmcompiler.proof.prove import prove_file
 
     if session.mode:
-        raise UsageError("--check compares bits, which --fast does not keep", remedy="leave out one of them")
+        raise UsageError("--check-ir compares bits, which --fast does not keep", remedy="leave out one of them")
     try:
         of_data = prove_file(session, load_network(check), data, raw)
     except BMError as error:
         raise error.located(file=model) from None
-    click.echo(f"checked   1 sample: program = evaluate, every bit{'' if of_data else ' (drawn, not of the data)'}")
+    if not quiet:
+        click.echo(f"checked   1 sample: program = evaluate, every bit{'' if of_data else ' (drawn, not of the data)'}")
 
 
 def _count(number: int, what: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bmcompiler.cli.common import Output, command_line, format_table, printable
+from bmcompiler.cli.quiet import quiet_option
 from bmcompiler.cli.stdio import STDIO, read_model
 from bmcompiler.errors import BMError, UsageError
 
@@ -65,7 +66,7 @@ def info(file: str, as_json: bool) -> None:
 
 @cli.command()
 @FILE
-@click.option("--net", type=int, help="Only program N (counted from 0, as in `info`).")
+@click.option("--program", "net", metavar="N", type=int, help="Only this one, counted from 0 as in `info`.")
 @click.option("-o", "--output", type=Output(stdio=True), help="Write to this file instead of the terminal.")
 def dis(file: str, net: int | None, output: str | None) -> None:
     """Disassemble the command buffers of FILE."""
@@ -92,6 +93,7 @@ def dis(file: str, net: int | None, output: str | None) -> None:
 @click.option(
     "-o", "--output", required=True, type=Output(folder=True), help="Folder for the pieces; made when missing."
 )
+@quiet_option
 def extract(file: str, output: str) -> None:
     """Write every command buffer, weight set and description in FILE to a file of its own."""
     from bmcompiler.files.kinds import BYTES
@@ -112,6 +114,7 @@ def extract(file: str, output: str) -> None:
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=Output(), help="The combined model file.")
 @click.option("--name", help="Net name of the result; needed when names differ in files of one net.")
+@quiet_option
 def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
     """Put models of one net, compiled for different input shapes, into one file; equal weights are stored once.
 
@@ -131,6 +134,7 @@ def combine(files: tuple[str, ...], output: str, name: str | None) -> None:
 @cli.command()
 @FILE
 @click.option("-o", "--output", required=True, type=Output(), help="The model file with what is left.")
+@quiet_option
 def static(file: str, output: str) -> None:
     """Cut the nets of FILE before their first dynamic subnet, whose inputs become outputs.
 

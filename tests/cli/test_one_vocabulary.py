@@ -10,9 +10,11 @@ from importlib import import_module
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
-from bmcompiler.cli import calibrate, capi, evaluate, run
+import bmcompiler
+from bmcompiler.cli import calibrate, capi, evaluate, llm, opt, run, tool
 from bmcompiler.cli.common import Output, progress
 from bmcompiler.cli.common import run as run_command
 from bmcompiler.errors import UsageError
@@ -40,14 +42,54 @@ def test_output_is_what_a_command_writes_and_data_what_it_reads() -> None:
                 assert isinstance(each.type, click.Path) and not isinstance(each.type, Output), name
 
 
+def kind_of(option: click.Option) -> tuple[object, ...]:
+    """What an option takes: a word of yes, a file to write or read, a number of what, words of which form."""
+    if option.is_flag:
+        return ("flag",)
+    if isinstance(option.type, click.Path):
+        return ("written" if isinstance(option.type, Output) else "read",)
+    if isinstance(option.type, click.types.IntParamType):
+        return ("count",)
+    return "number" if isinstance(option.type, click.types.FloatParamType) else "text", option.metavar
+
+
 def test_an_option_has_one_kind_of_value_everywhere() -> None:
-    kinds: dict[str, set[str]] = defaultdict(set)
+    kinds: dict[str, set[tuple[object, ...]]] = defaultdict(set)
     for _, command in commands():
-        for each in command.params:
+        for each in (each for each in command.params if isinstance(each, click.Option)):
             for word in (word for word in each.opts if word.startswith("--")):
-                number = isinstance(each.type, click.FloatRange | click.types.FloatParamType)
-                kinds[word].add(each.metavar or "" if number else "")  # PERCENT, FACTOR: not one here, one there
+                kinds[word].add(kind_of(each))
     assert {word: found for word, found in kinds.items() if len(found) > 1} == {}
+
+
+def test_commands_that_tell_what_they_wrote_can_be_quiet() -> None:
+    """`dis` and `bmnet-opt` print their result itself where no file is named, and nothing else."""
+    for name, command in commands():
+        writes = any("-o" in each.opts or "--report" in each.opts for each in command.params)
+        quiet = [each for each in command.params if "--quiet" in each.opts]
+        assert bool(quiet) == (writes and name not in {"bmnet-tool dis", "bmnet-opt"}), name
+
+
+def test_quiet_commands_print_nothing_and_write_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lenet = Path(__file__).resolve().parents[2] / "models" / "lenet"
+    net = (lenet / "deploy.prototxt", lenet / "lenet.caffemodel")
+    model, data = tmp_path / "a.bmodel", tmp_path / "x.npz"
+    bmcompiler.compile(*net, target="bm1684", output=model, check="never")
+    np.savez(data, data=np.eye(28, dtype=np.float32)[None, None].repeat(2, 0))
+    np.savez(tmp_path / "l.npz", l=np.zeros(2, np.int64))
+    for ending, command, *words in (
+        ("npz", run.cli, model, "--data", data),
+        ("json", evaluate.cli, model, "--data", data, "--labels", f"{tmp_path / 'l.npz'}:l"),
+        ("table", calibrate.cli, *net, "--data", data),
+        ("bmodel", tool.cli, "static", model),
+    ):
+        written = []
+        for quiet in ((), ("--quiet",)):
+            output = tmp_path / f"out{len(written)}.{ending}"
+            assert run_command(command, "bmnet", [*map(str, words), "-o", str(output), *quiet]) == 0
+            written.append(output.read_bytes())
+            assert bool(capsys.readouterr().out) == (not quiet)
+        assert written[0] == written[1]
 
 
 @pytest.mark.parametrize(
@@ -60,6 +102,11 @@ def test_an_option_has_one_kind_of_value_everywhere() -> None:
             ["no.bmodel", "--data", "x.npz", "--labels", "l.npy", "--output", "y"],
             "no.bmodel",
         ),
+        (run.cli, "bmnet-run", ["no.bmodel", "--check", "x.mlir"], "no.bmodel"),
+        (tool.cli, "bmnet-tool", ["dis", "no.bmodel", "--net", "0"], "no.bmodel"),
+        (opt.cli, "bmnet-opt", ["no.mlir", "--pipeline", "dead-code", "--timing"], "no.mlir"),
+        (llm.cli, "bmnet-llm", ["compile", "none", "-o", "x", "--samples", "t", "--parts", "p", "--jobs", "2"], "none"),
+        (llm.cli, "bmnet-llm", ["eval", "none", "--text", "t", "--folder", "f"], "none"),
         (capi.cli, "bmnet-capi", ["build", "--out", "/proc/none", "--cc", "no-such-cc"], "no C compiler"),
         (
             calibrate.cli,

@@ -112,7 +112,7 @@ def test_samples_that_are_no_text_and_folders_without_tokenizer_are_said(
         assert ended.value.code == 1
         return capfd.readouterr().err
 
-    assert said().endswith("Remedy: put the model's tokenizer.json there, or leave out --samples\n")
+    assert said().endswith("Remedy: put the model's tokenizer.json there, or leave out --text\n")
     Tokenizer(models.WordLevel({"0": 0}, unk_token="0")).save(str(folder / "tokenizer.json"))
     assert said().endswith("noise: is no text in UTF-8\n")
     assert not (tmp_path / "x.bmodel").exists()
