@@ -98,9 +98,9 @@ class Api:
         found.structs = self.structs | {name: tuple(one for one in self.structs[name] if one.name not in fields)}
         return found
 
-    def struct(self, cls: C) -> C:
-        """A class decorator: the class is the structure of its name (or `c_name`); properties are not checked."""
-        name = getattr(cls, "c_name", cls.__name__)
+    def struct(self, cls: C, name: str = "") -> C:
+        """A class decorator: the class is the structure of that name, or of its own; properties are not checked."""
+        name = name or getattr(cls, "c_name", cls.__name__)
         given = [one for one in self.structs[name] if not isinstance(getattr(cls, one.name, None), property)]
         fields = {one.name: self.kind(one) for one in given}
         self.classes[name] = cls

@@ -17,6 +17,8 @@ Read = Callable[[int], Any]
 Write = Callable[[int, Any], None]
 """Stores a Python value as a C value at an address."""
 
+MOST_PAIRS = 1024
+"""So many pairs a function of `CLibrary.paired` reads; of more it reads none, and is refused."""
 INTEGERS: dict[str, Any] = {
     "int": ctypes.c_int32,
     "bmerr_t": ctypes.c_int32,
@@ -79,7 +81,9 @@ class CLibrary:
     written: Mapping[str, str] = field(default_factory=dict)
     """C text of structures that C writes in another way, of the same layout."""
     formatted: frozenset[str] = frozenset()
-    """Functions whose only parameter is a format, with what C's printf takes behind it."""
+    """Functions whose last parameter is a format, with what C's printf takes behind it."""
+    paired: frozenset[str] = frozenset()
+    """Functions whose last parameter is, in C, pairs of a pointer and a 64-bit number, counted by the one before."""
     skipped: frozenset[str] = frozenset()
     """Declarations of the table that C does not have."""
     returns: Mapping[str, str] = field(default_factory=dict)
@@ -190,7 +194,10 @@ class CLibrary:
         raw = self.layout(name).from_address(address)
         for one in self.fields(name):
             if one.c_type in self.api.structs:
-                self.store(one.c_type, address + getattr(type(raw), one.name).offset, getattr(value, one.name))
+                inner, given = address + getattr(type(raw), one.name).offset, getattr(value, one.name)
+                size = ctypes.sizeof(self.layout(one.c_type))
+                for index, item in enumerate(given if one.array else (given,)):
+                    self.store(one.c_type, inner + index * size, item)
             else:
                 setattr(raw, one.name, getattr(value, one.name))
 

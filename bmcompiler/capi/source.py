@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from bmcompiler.capi.api import Prototype, Variable, declared
 from bmcompiler.capi.layouts import assertions
-from bmcompiler.capi.library import CLibrary
+from bmcompiler.capi.library import MOST_PAIRS, CLibrary
 
 STARTER = "bmcapi"
 """The library that starts Python, which all others use."""
@@ -73,8 +73,10 @@ def _struct(library: CLibrary, name: str) -> str:
 
 
 def _declaration(library: CLibrary, prototype: Prototype) -> str:
-    parameters = ", ".join(_parameter(library, one) for one in prototype.parameters) or "void"
-    parameters += ", ..." if prototype.name in library.formatted else ""
+    paired = prototype.name in library.paired
+    named = prototype.parameters[:-1] if paired else prototype.parameters
+    parameters = ", ".join(_parameter(library, one) for one in named) or "void"
+    parameters += ", ..." if paired or prototype.name in library.formatted else ""
     return f"{_spaced(library.result_type(prototype.result))}{prototype.name}({parameters})"
 
 
@@ -119,7 +121,12 @@ def _definition(library: CLibrary, number: int, prototype: Prototype) -> str:
     call = f"bmcapi_call(&library, {number}, slots, "
     body = f"    uint64_t slots[] = {{{slots}}};\n"
     if prototype.name in library.formatted:
-        body += _FORMATTING.replace("FORM", prototype.parameters[0].name)
+        last = len(prototype.parameters) - 1
+        body += _FORMATTING.replace("FORM", prototype.parameters[last].name).replace("LAST", str(last))
+    if prototype.name in library.paired:
+        count, pairs = (one.name for one in prototype.parameters[-2:])
+        body = f"    uint64_t {pairs}[2 * {MOST_PAIRS}];\n{body}{_PAIRING}".replace("PAIRS", pairs)
+        body = body.replace("COUNT", count).replace("MOST", str(MOST_PAIRS))
     if prototype.result == "void":
         body += f"    {call}NULL);\n"
     else:
@@ -134,7 +141,16 @@ _FORMATTING = """    char text[512] = "";
     va_start(values, FORM);
     if (FORM) {
         vsnprintf(text, sizeof text, FORM, values);
-        slots[0] = (uint64_t)(uintptr_t)text;
+        slots[LAST] = (uint64_t)(uintptr_t)text;
+    }
+    va_end(values);
+"""
+_PAIRING = """    va_list values;
+    int place;
+    va_start(values, COUNT);
+    for (place = 0; COUNT <= MOST && place < COUNT; place++) {
+        PAIRS[2 * place] = (uint64_t)(uintptr_t)va_arg(values, void *);
+        PAIRS[2 * place + 1] = (uint64_t)va_arg(values, unsigned long long);
     }
     va_end(values);
 """

@@ -12,7 +12,7 @@ they fail. The reason goes to the log "bmcompiler.runtime".
 
 from __future__ import annotations
 
-from bmcompiler.runtime.bmlib import cards, functions, kernels, launches, mapping, networks
+from bmcompiler.runtime.bmlib import absent, cards, formed, functions, kernels, launches, mapping, networks, transfers
 from bmcompiler.runtime.bmlib.types import (
     BM_MEM_ADDR_NULL,
     BmDataType,
@@ -28,7 +28,8 @@ __all__ = [
     "BM_MEM_ADDR_NULL", "BmDataType", "BmStatus", "bm_device_mem_t", "bm_net_info_t", "bm_shape_t", "bm_stage_info_t",
     "bm_tensor_t",
 ]  # fmt: skip
-for _module in (functions, mapping, cards, kernels, networks, launches):
-    _names = [name for name in vars(_module) if name.startswith(("bm_", "bmrt_", "tpu_"))]
+_PREFIXES = "bm_", "sg_", "bmrt_", "tpu_", "bmlib_", "bmcpu_", "bmkernel_", "okkernel_"
+for _module in (functions, mapping, cards, kernels, transfers, formed, absent, networks, launches):
+    _names = [name for name in vars(_module) if name.startswith(_PREFIXES)]
     globals().update({name: getattr(_module, name) for name in _names})
     __all__ += [name for name in _names if name not in __all__]

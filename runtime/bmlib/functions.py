@@ -99,6 +99,14 @@ def bm_malloc_device_mem(handle: CardHandle, heap_id: int, size: int) -> int:
 
 
 @_served
+def bm_malloc_device_mem_mask(handle: CardHandle, heap_id_mask: int, size: int) -> int:
+    """(code, the address of `size` bytes of zeroed memory); the heaps 0 to 2, one bit each, are one."""
+    if not 0 < heap_id_mask < 1 << HEAPS:
+        raise RuntimeUseError(f"heap_id_mask: {heap_id_mask} names no heap of 0 to {HEAPS - 1}")
+    return handle.allocate(size).device_addr
+
+
+@_served
 def bm_free_device_mem(handle: CardHandle, paddr: int) -> None:
     """Give memory back that begins at an address."""
     handle.release(bm_device_mem_t(paddr, 0))

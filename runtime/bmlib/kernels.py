@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+import numpy as np
 
 from bmcompiler.backends.bm1684x.tpukernel import program_of, recording
 from bmcompiler.capi.entries import registered
@@ -31,6 +34,16 @@ _numbers = count(1)
 _loading = Lock()
 _contents: dict[str, dict[str, int]] = {}
 _served = served(BMLIB)
+
+
+@dataclass(frozen=True)
+class tpu_launch_param_t:  # noqa: N801
+    """One of several launches: the core, the kernel's number, its arguments and their bytes."""
+
+    core_id: int
+    func_id: int
+    param_data: Any
+    param_size: int
 
 
 @BMLIB.handle("tpu_kernel_module_t")
@@ -59,6 +72,14 @@ class KernelModule:
 @_served
 def tpu_kernel_load_module_file(handle: CardHandle, module_file: str) -> KernelModule:
     """The module of a shared object, compiled for this host."""
+    if not Path(module_file).is_file():
+        raise RuntimeUseError("there is no such file", file=module_file)
+    return KernelModule(str(Path(module_file).resolve()), str(module_file))
+
+
+@_served
+def tpu_kernel_load_module_file_key(handle: CardHandle, module_file: str, key: str, size: int) -> KernelModule:
+    """The same; the key, which tells a card's modules apart, is not needed here."""
     if not Path(module_file).is_file():
         raise RuntimeUseError("there is no such file", file=module_file)
     return KernelModule(str(Path(module_file).resolve()), str(module_file))
@@ -103,10 +124,37 @@ def tpu_kernel_launch_async(handle: CardHandle, function: int, args: Any, size: 
 @_served
 def tpu_kernel_launch_sync(handle: CardHandle, func_name: str, args: Any, size: int) -> None:
     """Run a kernel that is part of the program, by its name."""
-    address = dict(reversed(list(registered()))).get(func_name)
-    if address is None:
-        raise RuntimeUseError(f"no kernel '{func_name}' is registered with TPUKERNEL_FUNC_REGISTER")
-    _launch(handle, func_name, _CALL(address), args, size)
+    _launch_named(handle, func_name, args, size)
+
+
+@_served
+def tpu_kernel_launch_async_multi_cores(
+    handle: CardHandle, func_name: str, api_param: Any, api_size: int, core_list: Any, core_num: int
+) -> None:
+    """Run a kernel that is part of the program on the cores of a list: int32 numbers, of which only 0 is there."""
+    _cores(core_list, core_num)
+    _launch_named(handle, func_name, api_param, api_size)
+
+
+@_served
+def tpu_kernel_launch_sync_multi_cores(
+    handle: CardHandle, func_name: str, api_param: Any, api_size: int, core_list: Any, core_num: int
+) -> None:
+    """The same: a launch is done when the call returns."""
+    _cores(core_list, core_num)
+    _launch_named(handle, func_name, api_param, api_size)
+
+
+@_served
+def tpu_kernel_launch_async_multicores(
+    handle: CardHandle, param_list: Sequence[tpu_launch_param_t], param_num: int
+) -> None:
+    """Run kernels, each on a core of its own: there is one core, so that `param_num` is 1."""
+    if param_num != 1 or len(param_list) != param_num:
+        raise RuntimeUseError(f"param_num is {param_num}, a BM1684X has one core")
+    one = param_list[0]
+    only_core(one.core_id)
+    _launch_number(handle, one.func_id, one.param_data, one.param_size)
 
 
 @_served
@@ -124,6 +172,25 @@ def tpu_kernel_unload_module(handle: CardHandle, p_module: KernelModule) -> None
 def tpu_kernel_free_module(handle: CardHandle, p_module: KernelModule) -> None:
     """Unload a module; functions of it cannot be launched any more."""
     p_module.unloaded = True
+
+
+def only_core(number: int) -> None:
+    """Raises RuntimeUseError for another core than the one that a card has."""
+    if number != 0:
+        raise RuntimeUseError(f"core_id: there is no core {number}, a BM1684X has one, 0")
+
+
+def _cores(numbers: Any, count: int) -> None:
+    if count != 1:
+        raise RuntimeUseError(f"core_num is {count}, a BM1684X has one core")
+    only_core(int(host_bytes(numbers, 4).view(np.int32)[0]))
+
+
+def _launch_named(handle: CardHandle, name: str, args: Any, size: int) -> None:
+    address = dict(reversed(list(registered()))).get(name)
+    if address is None:
+        raise RuntimeUseError(f"no kernel '{name}' is registered with TPUKERNEL_FUNC_REGISTER")
+    _launch(handle, name, _CALL(address), args, size)
 
 
 def _launch_number(handle: CardHandle, function: int, args: Any, size: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import wraps
 from math import prod
@@ -13,14 +13,17 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from bmcompiler.capi.api import Api, Prototype, declared
-from bmcompiler.capi.kinds import Fault, boolean, buffer, instance, integers, path, signed, text, unsigned
+from bmcompiler.capi.kinds import Fault, anything, boolean, buffer, instance, integers, path, signed, text, unsigned
 from bmcompiler.errors import BMError, FileFormatError, RuntimeUseError, UnsupportedError, UsageError
+from bmcompiler.runtime.bmlib.forms import MEMORY, WIDE_MEMORIES, forms
 
 log = logging.getLogger("bmcompiler.runtime")
 P = ParamSpec("P")
 
 BM_MEM_ADDR_NULL = 0xF_FFFF_FFFF
 MAX_DIMS = 8
+CPU_FAULT = 2
+"""What `bm_cpu_status_t` says of a processor that does not run."""
 
 
 class BmStatus(IntEnum):
@@ -73,7 +76,8 @@ def _refuse(prototype: Prototype, parameter: str, fault: Fault) -> Any:
 
 _FAILURES: dict[str, object] = {
     "bool": False, "int": 0, "index_t": -1, "size_t": 0, "u64": 0, "unsigned int": 0, "unsigned long long": 0,
-    "tpu_kernel_function_t": 0, "bm_mem_type_t": BmMemType.INVALID, "address_t": 0,
+    "tpu_kernel_function_t": 0, "bm_mem_type_t": BmMemType.INVALID, "address_t": 0, "bm_cpu_status_t": CPU_FAULT,
+    "process_t": -1,
 }  # fmt: skip
 
 
@@ -114,7 +118,8 @@ def served(api: Api) -> Callable[[Callable[P, object]], Callable[P, Any]]:
                 return failed(prototype, code_of(error), error)
             if not prototype.outs:
                 return BmStatus.SUCCESS if coded else found
-            return (BmStatus.SUCCESS if coded else prototype.result == "bool" or None, found)
+            outs = found if len(prototype.outs) > 1 and isinstance(found, tuple) else (found,)
+            return (BmStatus.SUCCESS if coded else prototype.result == "bool" or None, *outs)
 
         return call
 
@@ -134,9 +139,19 @@ _NUMBERS = {
 }
 BMLIB = Api(
     declared(__file__, "bmlib.h"),
-    {**_NUMBERS, "void *": buffer("void *"), "tpu_kernel_function_t": signed("int", 32)},
+    {
+        **_NUMBERS,
+        **{one: buffer(one) for one in ("void *", "const void *", "data_t", "cores_t")},
+        "char *": path("char *"),
+        "tpu_kernel_function_t": signed("int", 32),
+        "PERF_MONITOR_ID": signed("PERF_MONITOR_ID", 32),
+        "bmlib_api_dbg_callback": anything("bmlib_api_dbg_callback"),
+        **{one: instance(one, (list, tuple), "a list") for one in ("pairs_t", "launches_t")},
+    },
     _refuse,
 )
+FORMS = forms(BMLIB.functions)
+BMLIB.functions |= {name: form.prototype for name, form in FORMS.items()}
 
 
 @BMLIB.struct
@@ -149,6 +164,13 @@ class bm_device_mem_t:  # noqa: N801
     reserved: int = 0
     dmabuf_fd: int = 0
     rawflags: int = 0
+
+
+for _name in WIDE_MEMORIES.values():
+    BMLIB.structs[_name] = tuple(
+        replace(one, c_type="unsigned long long") if one.name == "size" else one for one in BMLIB.structs[MEMORY]
+    )
+    BMLIB.struct(bm_device_mem_t, _name)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ ANYWAY = (
 """Types of arguments that nobody looks at, or whose NULL another argument decides about."""
 REFUSED = {
     **dict.fromkeys(("bmerr_t", "bm_status_t", "errno_t"), "!= 0"),
-    **dict.fromkeys(("status_t", "exec_id_t", "exec_time_t", "index_t", "count_t"), "< 0"),
+    **dict.fromkeys(("status_t", "exec_id_t", "exec_time_t", "index_t", "count_t", "process_t"), "< 0"),
+    "bm_cpu_status_t": "== BMCPU_FAULT",
 }
 """What the results of a refused call are; all others are 0 or NULL."""
 
@@ -40,6 +41,7 @@ class Walk:
         prelude: C that makes right values. good: C expressions by type of the table. wrong: by type, what is refused.
         sentence: C expression for what was said last. reset: C before each call.
         beside: wrong values by parameter name, of which the function itself must say something.
+        twins: the same wrong value for a parameter of another type: by type, from value to value.
     """
 
     library: CLibrary
@@ -49,6 +51,7 @@ class Walk:
     sentence: str = "bmcapi_last_error()"
     reset: str = ""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    twins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     globals: str = ""
 
@@ -65,7 +68,8 @@ def calls(walk: Walk) -> Iterator[str]:
             for value in walk.beside.get(one.name, ()) if not one.out else ():
                 if (pointer and not value.startswith(("&", '"', "NULL"))) or (not pointer and value.startswith("&")):
                     continue  # of another function's parameter of the same name
-                yield _check(walk, prototype, number, value, "")
+                twin = walk.twins.get(one.c_type, {}).get(value, value)
+                yield _check(walk, prototype, number, twin, "")
 
 
 def _wrong(walk: Walk, one: Variable) -> Iterator[str]:

@@ -111,20 +111,34 @@ _CARD_GLOBALS = "static bm_handle_t handle, freed; static bm_device_mem_t mem, g
 _HANDLES = {"bm_handle_t": (*STRANGE, "freed")}
 CARDS = Walk(
     bmlib.LIBRARY,
-    _CARD + " bm_dev_free(freed);",
+    _CARD + " bm_dev_free(freed); bm_set_device_mem_u64(&u64_mem, 64, bm_mem_get_device_addr(mem));"
+    "sg_set_device_mem(&sg_mem, 64, bm_mem_get_device_addr(mem)); sg_gone = sg_mem; u64_gone = u64_mem;"
+    "sg_mem_set_device_addr(&sg_gone, bm_mem_get_device_addr(gone));"
+    "bm_mem_set_device_addr_u64(&u64_gone, bm_mem_get_device_addr(gone));",
     {
         "bm_handle_t": "handle", "bm_device_mem_t": "mem", "bm_device_mem_t *": "&mem", "const char *": '"absent"',
-        "void *": "scratch", "address_t": "scratch", "size_t": "8",
+        "void *": "scratch", "const void *": "scratch", "address_t": "scratch", "size_t": "8", "char *": "scratch",
+        "data_t": "scratch", "cores_t": "&core", "launches_t": "&launch", "pairs_t": "scratch, 64ull",
+        "sg_device_mem_t": "sg_mem", "sg_device_mem_t *": "&sg_mem", "bm_device_mem_u64_t": "u64_mem",
+        "bm_device_mem_u64_t *": "&u64_mem", "bmlib_api_dbg_callback": "NULL", "words_t *": "scratch",
     },
     _HANDLES | {"tpu_kernel_module_t": (*STRANGE, "handle")},
     beside={
         "devid": ("-1", "99"), "heap_id": ("-1", "3"), "dst": ("gone",), "src": ("gone",), "function": ("99",),
-        "args": ("NULL",), "module_file": ('"absent"',), "func_name": ('"absent"',), "dst_offset": ("61",),
+        "args": ("NULL",), "module_file": ('"absent"',), "func_name": ('"absent"',), "dst_offset": ("65",),
         "src_offset": ("65",), "offset": ("64",), "count": ("0", "-1"), "n": ("0", "-1"),
         "vmem": ("NULL",), "timeout": ("0",), "heap_id_mask": ("0", "8"), "format_size": ("3",), "dst_stride": ("2",),
-        "paddr": ("0", "4096"), "dmem": ("&gone",),
+        "paddr": ("0", "4096"), "dmem": ("&gone",), "core_id": ("1", "-1"), "core_num": ("0", "2", "0x7fffffff"),
+        "param_num": ("0", "2", "-1"), "argc": ("0", "-1", "0x7fffffff"), "card_id": ("99",),
+        "sys_mem": ("mem", "gone"), "coeff_count": ("0", "-1"), "param_list": ("&lost_launch",),
+        "core_list": ("&no_core",),
     },
-    globals=_CARD_GLOBALS,
+    twins={
+        "sg_device_mem_t": {"gone": "sg_gone"}, "sg_device_mem_t *": {"&gone": "&sg_gone"},
+        "bm_device_mem_u64_t": {"gone": "u64_gone"}, "bm_device_mem_u64_t *": {"&gone": "&u64_gone"},
+    },
+    globals=_CARD_GLOBALS + "static sg_device_mem_t sg_mem, sg_gone; static bm_device_mem_u64_t u64_mem, u64_gone;"
+    "static int core, no_core = 1; static tpu_launch_param_t launch, lost_launch = {1, 0, 0, 0};",
 )  # fmt: skip
 NETWORKS = Walk(
     bmrt.LIBRARY,
