@@ -134,6 +134,7 @@ class CaffeBuilder(Builder):
         self.modified_proto, self.caffemodel = modified_proto or None, caffemodel
         self.weight_bin, self.in_ctable, self.out_ctable = weight_bin or None, in_ctable or None, out_ctable or None
         self._layers: list[Layer | type[Layer]] = []
+        self._building = False
 
     @BMNET.checked
     def addCustomizedLayer(self, layer: Layer | type[Layer]) -> None:
@@ -142,13 +143,17 @@ class CaffeBuilder(Builder):
 
     @BMNET.checked
     def build(self, n: int, c: int, h: int, w: int, opt: int = BM_OPT_LAYER_GROUP_WITH_WEIGHT) -> None:
-        """Compile for an input of this shape, and write `weight_bin` and `out_ctable`. Raises BMError."""
+        """Compile for an input of this shape, and write `weight_bin` and `out_ctable`.
+
+        Raises BMError, also where a layer or an instruction calls it while it runs.
+        """
         if opt not in (OPT_NONE, BM_OPT_LAYER_GROUP, BM_OPT_LAYER_GROUP_WITH_WEIGHT):
             raise UsageError(f"opt {opt!r} is unknown", remedy="pass OPT_NONE or one of the BM_OPT constants")
         options = Options(target=self.ver.value, shapes=[[(n, c, h, w)]], table=self.in_ctable, opt=as_level(opt))
         model, weights = self.modified_proto or self.caffemodel, self.caffemodel if self.modified_proto else None
         frontend = lookup("bmcompiler.frontends", "caffe", "frontend")
         with ExitStack() as scope:
+            scope.enter_context(self._once())
             scope.enter_context(_files())
             scope.enter_context(frontend.custom_layers(self._layers))
             scope.enter_context(tensor_insts(self._insts))
@@ -159,6 +164,18 @@ class CaffeBuilder(Builder):
                     stream.writelines(self._result.model.weight_sets)
             if self.out_ctable is not None:
                 save_table(table_of(self._result.module.main), self.out_ctable)
+
+    @contextmanager
+    def _once(self) -> Iterator[None]:
+        if self._building:
+            raise UsageError(
+                "CaffeBuilder::build: this builder is being built", remedy="call it after build has returned"
+            )
+        self._building = True
+        try:
+            yield
+        finally:
+            self._building = False
 
 
 def table_of(function: Function) -> CalibrationTable:

@@ -172,7 +172,7 @@ public:
 protected:
     void add_output_offset(int) {}
 private:
-    friend class CaffeBuilder;
+    friend class CaffeNetBuilder;
     virtual void begin(bmnet_layer_t) {}
 };
 class CaffeLayer : public Layer {
@@ -238,7 +238,7 @@ public:
 protected:
     TensorOp op_;
 private:
-    friend class Builder;
+    friend class NetBuilder;
     virtual void begin(bmnet_op_t op, bmk1880_context_t *) { op_ = TensorOp(op); }
 };
 class TensorFixedInst : public TensorInst {
@@ -281,9 +281,9 @@ private:
     BM188xBackendContext context_;
 };
 /* Layers and instructions belong to the program, and live as long as the builder. */
-class Builder {
+class NetBuilder {
 public:
-    virtual ~Builder()
+    virtual ~NetBuilder()
     {
         if (builder_)
             bmnet_builder_destroy(builder_);
@@ -304,11 +304,11 @@ public:
         need(bmnet_builder_store_model(builder_, net_name, dst, plugin_path));
     }
 protected:
-    Builder() : builder_(NULL) {}
+    NetBuilder() : builder_(NULL) {}
     bmnet_builder_t builder_;
 private:
-    Builder(const Builder &);
-    Builder &operator=(const Builder &);
+    NetBuilder(const NetBuilder &);
+    NetBuilder &operator=(const NetBuilder &);
     static int encode(void *inst, bmnet_op_t op, bmk1880_context_t *kernel)
     {
         return guarded(op, [&] {
@@ -318,10 +318,10 @@ private:
         });
     }
 };
-class CaffeBuilder : public Builder {
+class CaffeNetBuilder : public NetBuilder {
 public:
-    CaffeBuilder(CHIP_VER ver, const char *modified_proto, const char *caffemodel, const char *weight_bin = NULL,
-                 const char *in_ctable = NULL, const char *out_ctable = NULL)
+    CaffeNetBuilder(CHIP_VER ver, const char *modified_proto, const char *caffemodel, const char *weight_bin = NULL,
+                    const char *in_ctable = NULL, const char *out_ctable = NULL)
     {
         need(bmnet_builder_create(ver, modified_proto, caffemodel, weight_bin, in_ctable, out_ctable, &builder_));
     }
@@ -343,6 +343,23 @@ private:
         });
     }
 };
+#ifdef BMNET_BUILDER_TEMPLATES
+/* As some SDKs have it: CaffeBuilder<int8_t>. Weights of the chip have one byte; results are never made real numbers. */
+template <typename Dtype> class CaffeBuilder : public CaffeNetBuilder {
+    static_assert(sizeof(Dtype) == 1, "weights of the BM1880 have one byte: CaffeBuilder<int8_t>");
+public:
+    CaffeBuilder(CHIP_VER ver, const char *modified_proto, const char *caffemodel, const char *weight_bin = NULL,
+                 const char *in_ctable = NULL, const char *out_ctable = NULL, bool enable_dequantized = false)
+        : CaffeNetBuilder(ver, modified_proto, caffemodel, weight_bin, in_ctable, out_ctable)
+    {
+        if (enable_dequantized)
+            throw Error("CaffeBuilder: enable_dequantized is not supported, pass false");
+    }
+};
+#else
+typedef NetBuilder Builder;
+typedef CaffeNetBuilder CaffeBuilder;
+#endif
 typedef std::function<void(TensorOp &)> CpuFunction;
 inline int call_cpu_function(void *function, bmnet_op_t op)
 {

@@ -80,6 +80,8 @@ def plugin_code(what: str) -> Iterator[None]:
         yield
     except BMError:
         raise
+    except RecursionError as error:
+        raise PluginError(f"{what} calls itself without end", remedy="repair the plugin, or tell its author") from error
     # Foreign code may raise anything, and all of it means the same to the user.
     except Exception as error:
         raise PluginError(

@@ -19,6 +19,7 @@ from bmcompiler.frontends.caffe import caffe_pb2
 from bmcompiler.frontends.caffe.layer import Layer, Results, caffe_layer, local_converters
 from bmcompiler.plugins.registry import plugin_code
 
+_MOST_DIMS = 8  # of a shape in the vendors' runtimes
 __all__ = ["CustomizedCaffeLayer", "custom_layers", "register_custom_layer"]
 
 
@@ -52,6 +53,12 @@ def _convert(make: Callable[[], CustomizedCaffeLayer], layer: Layer) -> Results:
         raise layer.unsupported(
             f"its plugin gives {len(shapes)} outputs for {len(layer.p.top)} tops", "correct the plugin"
         )
+    for index, shape in enumerate(shapes):
+        if not 1 <= len(shape) <= _MOST_DIMS or min(shape) < 1:
+            raise layer.unsupported(
+                f"its plugin gives output {index} the shape {list(shape)}, not 1 to {_MOST_DIMS} sizes from 1 on",
+                "correct the plugin",
+            )
     weights = [layer.constant(np.asarray(array, np.float32), f"weight{i}") for i, array in enumerate(custom.weights)]
     made = layer.b.create(
         "customized",

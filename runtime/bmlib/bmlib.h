@@ -120,7 +120,7 @@ bm_status_t bm_set_sync_timeout(bm_handle_t handle, int timeout);
 tpu_kernel_module_t tpu_kernel_load_module_file(bm_handle_t handle, const char *module_file);
 tpu_kernel_module_t tpu_kernel_load_module_file_key(bm_handle_t handle, const char *module_file, const char *key, int
     size);
-tpu_kernel_module_t tpu_kernel_load_module(bm_handle_t handle, data_t data, size_t length);
+tpu_kernel_module_t tpu_kernel_load_module(bm_handle_t handle, const void *data, size_t length);
 tpu_kernel_function_t tpu_kernel_get_function(bm_handle_t handle, tpu_kernel_module_t module, const char *function);
 bm_status_t tpu_kernel_launch(bm_handle_t handle, tpu_kernel_function_t function, maybe void *args, size_t size);
 bm_status_t tpu_kernel_launch_async(bm_handle_t handle, tpu_kernel_function_t function, maybe void *args, size_t

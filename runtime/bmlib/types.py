@@ -141,7 +141,7 @@ BMLIB = Api(
     declared(__file__, "bmlib.h"),
     {
         **_NUMBERS,
-        **{one: buffer(one) for one in ("void *", "const void *", "data_t", "cores_t")},
+        **{one: buffer(one) for one in ("void *", "const void *", "cores_t")},
         "char *": path("char *"),
         "tpu_kernel_function_t": signed("int", 32),
         "PERF_MONITOR_ID": signed("PERF_MONITOR_ID", 32),

@@ -171,7 +171,6 @@ LIBRARY: CLibrary = CLibrary(
     PREAMBLE,
     {
         "address_t": "void *",
-        "data_t": "const char *",
         "words_t *": "char *",
         "cores_t": "const int *",
         "launches_t": "tpu_launch_param_t *",

@@ -27,6 +27,7 @@ from bmcompiler.bmnet import BM_CHIP_BM1880, OPT_NONE, CaffeBuilder, TensorOp
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError, UsageError
 from bmcompiler.frontends.caffe import CustomizedCaffeLayer, caffe_pb2
 from bmcompiler.frontends.caffe.textformat import parse_net
+from bmcompiler.plugins.registry import PluginError
 from bmcompiler.quant.table import load_table
 from bmcompiler.runtime import Session
 
@@ -181,3 +182,25 @@ def test_cpu_plugins_go_into_the_model(files: Path) -> None:
 def test_wrong_use_is_reported(call: Callable[[CaffeBuilder], Any], message: str, files: Path) -> None:
     with pytest.raises(BMError, match=message):
         call(builder(files))
+
+
+def test_a_build_inside_of_a_build_is_one_sentence(files: Path) -> None:
+    class Again(MinusLayer):
+        def codegen(self, op: TensorOp) -> None:
+            inner().build(1, 2, 8, 8, OPT_NONE)
+
+    outer = builder(files)
+    outer.addCustomizedLayer(Again)
+    inner: Callable[[], CaffeBuilder] = lambda: outer  # noqa: E731
+    with pytest.raises(UsageError, match="CaffeBuilder::build: this builder is being built"):
+        outer.build(1, 2, 8, 8, OPT_NONE)
+
+    def another() -> CaffeBuilder:
+        other = builder(files)
+        other.addCustomizedLayer(Again)
+        return other
+
+    inner = another
+    with pytest.raises(PluginError, match="layers of type 'BuilderMinus' calls itself without end") as caught:
+        another().build(1, 2, 8, 8, OPT_NONE)
+    assert "\n" not in str(caught.value)

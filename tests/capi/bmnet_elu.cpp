@@ -103,6 +103,11 @@ template <typename Action> static bool refused(const char *word, Action action) 
   return false;
 }
 
+#ifdef BMNET_BUILDER_TEMPLATES
+typedef bmnet::CaffeBuilder<int8_t> Builder;
+#else
+typedef bmnet::CaffeBuilder Builder;
+#endif
 int main(int argc, char **argv) {
   if (argc != 5)
     return 2;
@@ -113,11 +118,11 @@ int main(int argc, char **argv) {
   bmnet::register_cpu_layer("ELU", elu);
   if (!refused("another CPU function", [] { bmnet::register_cpu_layer("ELU", elu); }))
     return 3;
-  if (!refused("caffemodel is NULL", [] { bmnet::CaffeBuilder none(BM_CHIP_BM1880, NULL, NULL); }))
+  if (!refused("caffemodel is NULL", [] { Builder none(BM_CHIP_BM1880, NULL, NULL); }))
     return 4;
-  if (!refused("no chip version", [&] { bmnet::CaffeBuilder none(1, argv[1], argv[2]); }))
+  if (!refused("no chip version", [&] { Builder none(1, argv[1], argv[2]); }))
     return 5;
-  bmnet::CaffeBuilder builder(BM_CHIP_BM1880, argv[1], argv[2], NULL, argv[3], NULL);
+  Builder builder(BM_CHIP_BM1880, argv[1], argv[2], NULL, argv[3], NULL);
   builder.addCustomizedLayer(&layer);
   builder.addCustomizedLayer(&minus);
   if (!refused("nothing is built yet", [&] { builder.store_model("net", argv[4]); }))

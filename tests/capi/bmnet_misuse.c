@@ -40,6 +40,8 @@ static int walked_on_chip(void *user, bmnet_op_t one, bmk1880_context_t *kernel)
 }
 static int zeros(void *user, bmnet_op_t one) { return 0; }
 static int nothing(void *user, bmnet_op_t one, bmnet_layer_t from) { return 0; }
+static int no_dims(void *user, bmnet_op_t one, bmnet_layer_t from) { return dims(one, 0, 1); }
+static int nine_dims(void *user, bmnet_op_t one, bmnet_layer_t from) { return dims(one, 9, 1); }
 static int zero_dims(void *user, bmnet_op_t one, bmnet_layer_t from) { return dims(one, 4, 0); }
 static int below_zero(void *user, bmnet_op_t one, bmnet_layer_t from) { return dims(one, 4, -1); }
 static int huge(void *user, bmnet_op_t one, bmnet_layer_t from) { return dims(one, 4, 2147483647); }
@@ -73,7 +75,8 @@ static int inferred(const char *model)
     return bmnet_inference(running, input, output) != 0;
 }
 static const struct { const char *title; bmnet_layer_callback_t callback; const char *word; } LIES[] = {
-    {"no output", nothing, "gives 0 outputs"}, {"dimensions of 0", zero_dims, "value is 0"},
+    {"no output", nothing, "gives 0 outputs"}, {"no dimensions", no_dims, "output 0 the shape []"},
+    {"nine dimensions", nine_dims, "not 1 to 8 sizes"}, {"dimensions of 0", zero_dims, "value is 0"},
     {"dimensions of -1", below_zero, "value is -1"}, {"dimensions of INT_MAX", huge, "2147483647"},
     {"4096 to the fourth", large, "4096"}, {"two outputs", two_outputs, "gives 2 outputs"},
     {"a strange code", strange_code, "returned -1000000"}, {"a reason", with_a_reason, "a reason"},

@@ -18,10 +18,10 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def model(built: Path, net: tuple[Path, ...]) -> Path:
-    """What a program as in the manual makes, in C++17 and in C++11."""
+    """What a program as in the manual makes, in C++17 with the builder as a template, and in C++11."""
     made = net[0].with_name("cpp.bmodel")
-    for standard in ("-std=c++17", "-std=c++11"):
-        binary = program(built, "bmnet", HERE / "bmnet_elu.cpp", "g++", standard, "-Wpedantic")
+    for flags in (("-std=c++17", "-DBMNET_BUILDER_TEMPLATES"), ("-std=c++11",)):
+        binary = program(built, "bmnet", HERE / "bmnet_elu.cpp", "g++", *flags, "-Wpedantic")
     done = run(binary, *net, made)
     assert done.returncode == 0, (done.returncode, done.stderr.decode()[-3000:])
     return made

@@ -118,7 +118,7 @@ CARDS = Walk(
     {
         "bm_handle_t": "handle", "bm_device_mem_t": "mem", "bm_device_mem_t *": "&mem", "const char *": '"absent"',
         "void *": "scratch", "const void *": "scratch", "address_t": "scratch", "size_t": "8", "char *": "scratch",
-        "data_t": "scratch", "cores_t": "&core", "launches_t": "&launch", "pairs_t": "scratch, 64ull",
+        "cores_t": "&core", "launches_t": "&launch", "pairs_t": "scratch, 64ull",
         "sg_device_mem_t": "sg_mem", "sg_device_mem_t *": "&sg_mem", "bm_device_mem_u64_t": "u64_mem",
         "bm_device_mem_u64_t *": "&u64_mem", "bmlib_api_dbg_callback": "NULL", "words_t *": "scratch",
     },

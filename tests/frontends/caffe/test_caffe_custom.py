@@ -13,7 +13,7 @@ from plugin_packages import install, on_path
 from bmcompiler.bmnet import TensorOp, TensorShape
 from bmcompiler.errors import BMError, UnsupportedError, UsageError
 from bmcompiler.frontends.caffe import CustomizedCaffeLayer, caffe_layer
-from bmcompiler.frontends.caffe.custom import register_custom_layer
+from bmcompiler.frontends.caffe.custom import custom_layers, register_custom_layer
 from bmcompiler.frontends.caffe.layer import load_converters
 from bmcompiler.ops.custom import register_cpu_function
 
@@ -98,6 +98,24 @@ def test_wrong_number_of_outputs_is_reported(tmp_path: Path) -> None:
     register_custom_layer(Nothing)
     with pytest.raises(BMError, match=r"layer 'l' \(TestNothing\): its plugin gives 0 outputs for 1 tops"):
         load(tmp_path, header((1, 2)) + layer("TestNothing"))
+
+
+@pytest.mark.parametrize("dims", [0, 9])
+def test_shapes_that_no_tensor_has_are_reported(tmp_path: Path, dims: int) -> None:
+    class Strange(ScaledSum):
+        def layer_name(self) -> str:
+            return "TestStrange"
+
+        def codegen(self, op: TensorOp) -> None:
+            shape = op.add_output_shape()
+            for _ in range(dims):
+                shape.add_dim(1)
+
+    with (
+        custom_layers([Strange]),
+        pytest.raises(BMError, match=r"layer 'l' \(TestStrange\).*output 0 the shape \[.*not 1 to 8 sizes from 1 on"),
+    ):
+        load(tmp_path, header((1, 2)) + layer("TestStrange"))
 
 
 def test_missing_cpu_function_is_reported(tmp_path: Path) -> None:
