@@ -294,7 +294,7 @@ def _to_device(name: str, info: TensorInfo, array: Array, raw: bool) -> Array:
     dtype = np.dtype(info.dtype)
     if not raw and info.scale and info.dtype in _SCALED:
         return quant_modes.quantize_away(array, info.scale, _SCALED[info.dtype], info.zero_point)
-    itself = info.dtype == "uint8" or array.dtype.kind == "b"  # pixels and masks
+    itself = info.dtype == "uint8" or array.dtype.kind == "b" or array.dtype == dtype  # pixels, masks, integers
     if not raw and info.dtype in _QUANTIZED and (info.threshold or not itself):
         if not info.threshold:
             raise RuntimeUseError(

@@ -72,7 +72,9 @@ class LayerNumbers:
         return self.saturated / max(self.samples, 1)
 
     def add(self, real: Array, found: Array) -> None:
-        """One step of samples: float values, and the numbers of the quantized tensor."""
+        """One step of samples: float values and the numbers of the quantized tensor; without elements, nothing."""
+        if not real.size:
+            return
         type = self.layer.compiled.type
         magnitudes, values, numbers = np.abs(real), real, real_values(found, type).astype(np.float64)
         counted = magnitudes < _MASKED
@@ -82,9 +84,9 @@ class LayerNumbers:
         difference = numbers - values
         self.signal += float(np.square(values, dtype=np.float64).sum())
         self.noise += float(np.square(difference).sum())
-        self.peak = max(self.peak, float(magnitudes.max(initial=0.0)))
+        self.peak = max(self.peak, float(magnitudes.max()))
         self.samples += 1
-        self.varied = self.varied or bool(real.size and real.max() > real.min())
+        self.varied = self.varied or bool(real.max() > real.min())
         axes = tuple(i for i in range(real.ndim) if i != 1)
         peaks = magnitudes.max(axis=axes) if real.ndim > 1 else magnitudes
         self.channels = peaks if self.channels is None else np.maximum(self.channels, peaks)
@@ -114,7 +116,9 @@ class OutputNumbers:
     undefined: bool = False
 
     def add(self, wanted: Array, found: Array) -> None:
-        """One step of samples."""
+        """One step of samples; an output without elements has no error."""
+        if not wanted.size:
+            return
         if wanted.ndim < 2:
             wanted, found = wanted.reshape(1, -1), found.reshape(1, -1)
         there = np.isfinite(wanted)

@@ -19,14 +19,13 @@ from onnx import helper, numpy_helper, shape_inference, version_converter
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
-from bmcompiler.conformance.onnx_device import float_precision, run_on_target
+from bmcompiler.conformance.onnx_device import run_on_target
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, verify_module
 from bmcompiler.ir.keys import is_return
 from bmcompiler.ops.places.selection import Padded
 from bmcompiler.plugins.registry import entry_points, lookup
-from bmcompiler.target import find_target
 
 _OLDEST_OPSET = 7
 
@@ -51,6 +50,7 @@ class Prepared(BackendRep):
         self.inputs_kept = 0
         """How many inputs of the last run were inputs of the module, not folded."""
         self._last: tuple[object, Module] | None = None
+        self._by_target: UnsupportedError | None = None
 
     def run(self, inputs: Any, **options: Any) -> tuple[np.ndarray, ...]:
         """All outputs. `inputs`: one array per graph input without an initializer.
@@ -72,11 +72,12 @@ class Prepared(BackendRep):
                 [True] * len(arrays),
             )
         )
+        self._by_target = None
         for constant in attempts:
             try:
                 return self._run(arrays, constant)
             except UnsupportedError as error:
-                last = error
+                last = self._by_target or error
         first = last.refusals[0] if last.refusals else last
         raise NotSupportedError(first.reason, layer=first.layer, kind=first.kind, remedy=first.remedy) from last
 
@@ -89,7 +90,11 @@ class Prepared(BackendRep):
         module = self._last[1]
         if self.target is not None:
             self._last = None  # the target's passes change the module
-            found = run_on_target(module, feeds, self.target, self.host)
+            try:
+                found = run_on_target(module, feeds, self.target, self.host)
+            except UnsupportedError as error:  # what it says with fewer constants tells more
+                self._by_target = self._by_target or error
+                raise
             return tuple(found[output.name] for output in self.model.graph.output)
         results = run_module(module, feeds)
         for name, value in zip(module.main.output_names, module.main.returned):
@@ -117,7 +122,8 @@ class Prepared(BackendRep):
 class InterpreterBackend(Backend):
     """The frontend and the op-level interpreter as an ONNX backend for device "CPU".
 
-    A target's name as the device runs the model in floats on its simulator instead, if all layers run there.
+    A target's name as the device runs the model on its simulator instead, if all layers run there: in its widest
+    floats, or in int8, calibrated on the inputs of the run.
     """
 
     @classmethod
@@ -159,10 +165,9 @@ class InterpreterBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether `device` ("CPU", "CHIP:0"...) names the interpreter or a chip that computes in floats."""
+        """Whether `device` ("CPU", "CHIP:0"...) names the interpreter or a chip."""
         name = _device_name(device)
-        known = name in entry_points("bmcompiler.targets")
-        return name == "cpu" or (known and float_precision(find_target(name)) is not None)
+        return name == "cpu" or name in entry_points("bmcompiler.targets")
 
 
 def _device_name(device: str) -> str:

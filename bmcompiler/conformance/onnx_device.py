@@ -8,33 +8,37 @@ import numpy as np
 
 from bmcompiler.analysis.estimate import estimate
 from bmcompiler.api import compile_module
-from bmcompiler.errors import SimulatorError, UnsupportedError
+from bmcompiler.errors import CalibrationError, SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
 from bmcompiler.ops.places.selection import Padded
 from bmcompiler.plugins.registry import lookup
+from bmcompiler.result import Result
 from bmcompiler.target import Target, find_target
 
 Arrays = dict[str, np.ndarray]
 
 
 def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: str, host: bool = False) -> Arrays:
-    """Compile a float module with the target's passes for floats, run it on the device, and give its outputs back.
+    """Compile a float module in the target's widest floats, run it on the device, and give its outputs back.
 
-    With `host` the host may run layers that the target does not, as in any model of the target.
-    Values cross in the element types of the model file: 64-bit integers saturate to i32, bool is u8.
+    A target without floats computes in int8, calibrated on `feeds`. With `host` the host may run layers that the target
+    does not, as in any model of the target. Values cross in the element types of the model file: 64-bit integers
+    saturate to i32, bool is u8.
 
     Raises:
         UnsupportedError: a layer would run on the host CPU, no input is left, or a value cannot cross the
-            border of a model; the text says why.
+            border of a model, or int8 has no scale for it; the text says why.
         SimulatorError: the device computes other bits than the target's own arithmetic says.
     """
     target = find_target(target_name)
     function = module.main
     declared = {name: value.type.numpy for name, value in zip(function.output_names, function.returned)}
+    shapes = {name: value.shape for name, value in zip(function.output_names, function.returned)}
     if host:
         _refuse_outputs(module)
-    result = compile_module(module, target=target_name, quantize=float_precision(target) or "f32", check="never")
+    precision = float_precision(target)
+    result = _of_bytes(module, feeds, target_name) if precision is None else _of_floats(module, target_name, precision)
     for row in result.rows:
         if row.where == "cpu" and not host:
             raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
@@ -44,6 +48,9 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     timing = None if host or any(row.commands for row in result.rows) else estimate(result)
     if timing is not None and timing.cpu_records:
         raise UnsupportedError("the host copies what nothing computes")
+    if precision is None:
+        found = result.session().run({name: feeds[name] for name in compiled.input_names})
+        return {name: found[name].reshape(shapes[name]).astype(declared[name]) for name in declared}
     given = {
         name: _narrowed(feeds[name], value.type.numpy) for name, value in zip(compiled.input_names, compiled.arguments)
     }
@@ -54,6 +61,20 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
             raise SimulatorError(f"output '{name}' differs from the arithmetic of {target_name}")
         results[name] = results[name].reshape(expected.shape).astype(declared[name])
     return results
+
+
+def _of_floats(module: Module, target: str, precision: str) -> Result:
+    """The caller compares the device with the target's arithmetic."""
+    return compile_module(module, target=target, quantize=precision, check="never")
+
+
+def _of_bytes(module: Module, feeds: Mapping[str, np.ndarray], target: str) -> Result:
+    """In int8, calibrated on the case's own inputs; raises UnsupportedError where these have no scale."""
+    samples = {name: array if array.ndim else array[np.newaxis] for name, array in feeds.items()}
+    try:
+        return compile_module(module, target=target, quantize="int8", data=samples, check="always")
+    except CalibrationError as error:
+        raise UnsupportedError(error.reason, layer=error.layer, kind="int8") from error
 
 
 def _refuse_outputs(module: Module) -> None:

@@ -28,8 +28,8 @@ from bmcompiler.target import find_target
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "light")
 _LEAST_TOLERANCE = 1e-6
-_HALF_TOLERANCE = 2**-8
-"""Of chips that round every value to fp16: relative, and absolute times the largest value of an output."""
+_TOLERANCES = {"f32": 0.0, "f16": 2**-8, None: 2**-5}
+"""Of chips that compute in these floats, or in int8: relative, and absolute times the largest value of an output."""
 Data = tuple[Sequence[Any], Sequence[Any]]
 
 
@@ -131,10 +131,10 @@ def _light(path: Path) -> Callable[[], tuple[onnx.ModelProto, list[Data]]]:
 def judge(chosen: Sequence[Case], report: Report | None = None, device: str = "CPU", host: bool = False) -> Report:
     """Run cases into a report; with `host` the host may run layers that a chip does not.
 
-    The tolerance of a chip that computes in fp16 is wider.
+    The tolerance of a chip that computes in fp16 or int8 is wider.
     """
     report = Report() if report is None else report
-    least = 0.0 if device == "CPU" or float_precision(find_target(device)) == "f32" else _HALF_TOLERANCE
+    least = 0.0 if device == "CPU" else _TOLERANCES[float_precision(find_target(device))]
     for case in chosen:
         try:
             model, sets = case.load()
@@ -169,7 +169,7 @@ def _compare(got: Sequence[np.ndarray], wanted: Sequence[Any], case: Case, least
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only these kinds of cases.")
 @click.option("--only", default="", help="Only cases whose name contains this text.")
 @click.option("--ops/--no-ops", default=True, help="Counts per op.")
-@click.option("--device", default="CPU", help="CPU, or a target that computes in floats: its simulator runs the cases.")
+@click.option("--device", default="CPU", help="CPU, or a target, whose simulator runs the cases.")
 @click.option("--host", is_flag=True, help="The host may run layers that the device does not.")
 @click.option("--reasons", is_flag=True, help="Why cases are skipped, most frequent first.")
 @click.option("--json", "as_json", is_flag=True, help="Totals as JSON.")

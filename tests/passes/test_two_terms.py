@@ -31,7 +31,10 @@ def spread(n: Net, *shape: int) -> Any:
     return n.constant(array)
 
 
-KINDS = ("conv", "strided", "grouped", "depthwise", "deconv", "grouped deconv", "matmul", "transposed")
+KINDS = (
+    "conv", "strided", "grouped", "depthwise", "deconv", "grouped deconv", "matmul", "transposed", "heads",
+    "transposed heads", "turned heads",
+)  # fmt: skip
 
 
 def layer(kind: str, n: Net) -> Module:
@@ -39,6 +42,11 @@ def layer(kind: str, n: Net) -> Module:
     if kind in ("matmul", "transposed"):
         x, by_row = n.input(12, 40), kind == "transposed"
         return n.done(n.matmul(x, spread(n, *((12, 40) if by_row else (40, 12))), n.w(12), transpose_right=by_row))
+    if "heads" in kind:  # of constants, as keys and values that are learned
+        by_row, turned = kind.startswith("transposed"), kind.startswith("turned")
+        x = n.input(1, 3, 40, 12) if turned else n.input(1, 3, 12, 40)
+        weight = spread(n, 3, *((12, 40) if by_row else (40, 12)))
+        return n.done(n.matmul(x, weight, transpose_left=turned, transpose_right=by_row))
     x = n.input(1, 8, 10, 10)
     shape, group = {"grouped": ((8, 4, 3, 3), 2), "depthwise": ((8, 1, 3, 3), 8)}.get(kind, ((6, 8, 3, 3), 1))
     if "deconv" in kind:

@@ -142,6 +142,8 @@ def test_a_model_without_scales_needs_raw_values() -> None:
         s.run({"x": samples(1)})
     mask = np.random.default_rng(1).random((1, *SAMPLE)) < 0.5
     np.testing.assert_array_equal(s.run({"x": mask})["y"], s.run({"x": mask.astype(np.int8)}, raw=True)["y"])
+    codes = mask.astype(np.int8)
+    np.testing.assert_array_equal(s.run({"x": codes})["y"], s.run({"x": codes}, raw=True)["y"])
     assert s.run({"x": np.ones((1, *SAMPLE), np.int8)}, raw=True)["y"].dtype == np.int8
 
 

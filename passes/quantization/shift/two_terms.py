@@ -78,7 +78,8 @@ class TwoTerms(Thresholds):
         """One product with what is read and an eighth of it, one after the other."""
         x = self.request(op.operands[0])
         coarse = self.emit("muls_shift", [x], {"multiplier": 1, "rshift": BITS}, threshold_of(x) * 2.0**BITS)
-        both = self.emit("concat", [x, coarse], {"axis": len(x.shape) - 1 if isinstance(op, Matmul) else 1})
+        axis = len(x.shape) - (2 if op.transpose_left else 1) if isinstance(op, Matmul) else 1
+        both = self.emit("concat", [x, coarse], {"axis": axis})
         terms = [first.weight, second_term(rest, first.weight_scale)]
         whole = np.concatenate(terms, axis=_depth_axis(op))
         constants = self.layer_constants(_with_weight(first, whole), op.operands[1], op.bias)
@@ -118,7 +119,7 @@ def _with_weight(ints: Linear, weight: Int8s) -> Linear:
 def _depth_axis(op: Convolution | Matmul) -> int:
     """The axis of the weights along which products are summed, or the first of those."""
     if isinstance(op, Matmul):
-        return int(op.transpose_right)
+        return len(op.operands[1].shape) - 2 + int(op.transpose_right)
     return 0 if isinstance(op, Deconv) else 1
 
 
