@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bmcompiler.cli.common import Number, Output, command_line, format_table, progress
+from bmcompiler.cli.common import Number, Output, command_line, format_table, printable, progress
+from bmcompiler.cli.options import worker_options
 from bmcompiler.cli.quiet import quiet_option
 from bmcompiler.errors import UsageError
 from bmcompiler.text import some_names
@@ -136,8 +137,11 @@ def compile(
         f"{output}: {len(bundle.stages())} nets, {blocks:,} bytes of weights, {output.stat().st_size:,} bytes; "
         f"small files in {beside}; {time.perf_counter() - start:.1f} s"
     )
-    if found.checked:
-        click.echo(f"checked  1 sample of each of {found.checked} nets: program = evaluate, every bit")
+    if found.proof is not None:
+        click.echo(f"checked  {found.proof}")
+    for names, proof in found.proofs.items():
+        for warning in proof.warnings:
+            click.echo(printable(f"{', '.join(names)}: {warning}"), err=True)
     for reason in dict.fromkeys(found.unchecked.values()):
         nets = [name for name, why in found.unchecked.items() if why == reason]
         click.echo(f"not checked: {some_names(nets)}: {reason}")
@@ -278,21 +282,25 @@ def estimate(source: Path, length: int, cache: int | None, plan: bool, as_json: 
 @click.option("--tokenizer", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder with tokenizer.json.  "
               "[default: config beside the bundle]")  # fmt: skip
 @click.option("--windows", default=4, show_default=True, type=click.IntRange(1), help="Pieces of text to look at.")
-def eval(bundle: Path, text: Path, folder: Path | None, tokenizer: Path | None, windows: int) -> None:
+@worker_options
+def eval(
+    bundle: Path, text: Path, folder: Path | None, tokenizer: Path | None, windows: int, workers: int,
+    scheduler: str | None,
+) -> None:  # fmt: skip
     """Print the perplexity of BUNDLE on a text, and that of the model in float beside it."""
     from bmcompiler.llm.bundle import Bundle
     from bmcompiler.llm.perplexity import of_bundle, of_model, pieces
     from bmcompiler.llm.text import BESIDE, Text, whole_text
+    from bmcompiler.parallel import open_pool
 
     loaded = Bundle.load(bundle)
     reader = Text(tokenizer or bundle.parent / BESIDE, _OTHER_FOLDER)
     tokens = reader.tokens(whole_text(text), special=False)
     parts = pieces(tokens, min(loaded.prompt, loaded.rows[-1]), windows, reader.tokens(""))
-    rows = [("bundle", f"{of_bundle(loaded, parts, progress):.4f}")]
-    if folder is not None:
-        from bmcompiler.llm.model import open_model
-
-        rows.append(("float", f"{of_model(open_model(folder), parts, progress):.4f}"))
+    with open_pool(workers, scheduler) as pool:
+        rows = [("bundle", f"{of_bundle(bundle.absolute(), parts, progress, pool):.4f}")]
+        if folder is not None:
+            rows.append(("float", f"{of_model(folder.absolute(), parts, progress, pool):.4f}"))
     click.echo(format_table(("model", "perplexity"), rows), nl=False)
     click.echo(f"{len(parts)} pieces of {len(parts[0])} tokens")
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bmcompiler import bmodel
@@ -19,12 +19,13 @@ from bmcompiler.llm.model import LanguageModel, open_model
 from bmcompiler.options import Progress
 from bmcompiler.parallel import open_pool
 from bmcompiler.parallel.task import NamedTask
+from bmcompiler.proof.prove import Proof
 from bmcompiler.version import version
 
 __all__ = ["BundleOptions", "CompiledBundle", "compile_bundle"]
 
-_Part = tuple[BModel, str]
-"""Nets with the same weights, and why they are not proven."""
+_Part = tuple[BModel, Proof]
+"""Nets with the same weights, and what was proven of them."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,30 @@ class CompiledBundle:
 
     Attributes:
         model: the container object, to save or to run.
-        checked: how many programs gave, on a sample, the bits that their nets mean.
-        unchecked: why others were not asked, by net.
+        proofs: what was proven of the programs of nets with the same weights, by the names of these nets.
     """
 
     model: BModel
-    checked: int
-    unchecked: Mapping[str, str]
+    proofs: Mapping[tuple[str, ...], Proof]
+
+    @property
+    def proof(self) -> Proof | None:
+        """Of all programs that were compared: the fewest samples, the sums least asked. None where none was."""
+        done = [each for each in self.proofs.values() if each.samples]
+        if not done:
+            return None
+        return Proof(
+            min(each.samples for each in done),
+            all(each.of_data for each in done),
+            sum(each.programs for each in done),
+            sum(each.seconds for each in done),
+            one_row_in=max(each.one_row_in for each in done),
+        )
+
+    @property
+    def unchecked(self) -> Mapping[str, str]:
+        """Why programs were not compared, by net."""
+        return {name: each.reason for names, each in self.proofs.items() if not each.samples for name in names}
 
 
 def compile_bundle(
@@ -74,17 +92,17 @@ def compile_bundle(
     else:
         made = _from_files(model, chosen, groups, parts, jobs, progress)
     models: list[BModel] = []
-    unchecked: dict[str, str] = {}
+    proofs: dict[tuple[str, ...], Proof] = {}
     try:
-        for names, (found, reason) in zip(groups, made, strict=True):
+        for names, (found, proof) in zip(groups, made, strict=True):
             models.append(found)
-            unchecked |= dict.fromkeys(names, reason) if reason else {}
+            proofs[names] = proof
     except BMError as error:
         raise error.located(file=model.path) from error.__cause__
     first, *others = models
     bundle = first.combined(others)
     bundle.producer = f"bmcompiler {version()}, language model, {chosen.precision.name}"
-    return CompiledBundle(bundle, sum(map(len, groups)) - len(unchecked), unchecked)
+    return CompiledBundle(bundle, proofs)
 
 
 def _watched(groups: list[tuple[str, ...]], progress: Progress | None) -> Iterator[tuple[str, ...]]:
@@ -92,8 +110,8 @@ def _watched(groups: list[tuple[str, ...]], progress: Progress | None) -> Iterat
 
 
 @dataclass(frozen=True)
-class _PartTask(NamedTask[LanguageModel, tuple[str, ...], str]):
-    """Writes the file of nets with the same weights, unless it is there; its result is why they are not proven."""
+class _PartTask(NamedTask[LanguageModel, tuple[str, ...], Proof]):
+    """Writes the file of nets with the same weights, unless it is there; its result is what was proven of them."""
 
     folder: Path
     options: BundleOptions
@@ -102,16 +120,15 @@ class _PartTask(NamedTask[LanguageModel, tuple[str, ...], str]):
     def load(self) -> LanguageModel:
         return open_model(self.folder)
 
-    def compute(self, state: LanguageModel, part: tuple[str, ...]) -> str:
+    def compute(self, state: LanguageModel, part: tuple[str, ...]) -> Proof:
         file, done = part_file(self.parts, part[0]), self.parts / f"{part[0]}.json"
         if not done.is_file():
-            found, reason = compile_group(state, part, self.options)
+            found, proof = compile_group(state, part, self.options)
             bmodel.save(found, file)
             with atomic_output(done, JSON) as stream:
-                stream.write(json.dumps({"unchecked": reason}))
+                stream.write(json.dumps(asdict(proof)))
             state.let_go()
-        reason = json.loads(done.read_text(encoding="utf-8"))["unchecked"]
-        return str(reason)
+        return Proof(**json.loads(done.read_text(encoding="utf-8")))
 
 
 def part_file(parts: Path, net: str) -> Path:
@@ -130,14 +147,14 @@ def _from_files(
     own = parts / _identity(model, options)
     make_folder(own)
     task = _PartTask(model.path, options, own)
-    reasons: dict[int, str] = {}
+    proofs: dict[int, Proof] = {}
     with open_pool(jobs) as pool:
         done = pool.run(task, enumerate(groups))
-        for number, reason in done if progress is None else progress(done, "nets", len(groups)):
-            reasons[number] = reason
+        for number, proof in done if progress is None else progress(done, "nets", len(groups)):
+            proofs[number] = proof
     task.forget()
     for number, names in enumerate(groups):
-        yield bmodel.load(part_file(own, names[0])), reasons[number]
+        yield bmodel.load(part_file(own, names[0])), proofs[number]
 
 
 def _identity(model: LanguageModel, options: BundleOptions) -> str:

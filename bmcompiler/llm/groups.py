@@ -18,6 +18,7 @@ from bmcompiler.llm.model import LanguageModel
 from bmcompiler.llm.nets import build_net
 from bmcompiler.llm.precision import Precision
 from bmcompiler.options import ModuleOptions, as_check, as_level
+from bmcompiler.proof.prove import Proof
 from bmcompiler.target import find_target
 
 
@@ -85,8 +86,8 @@ def keeps_memory(name: str) -> bool:
     return name.startswith("block_cache_") or name in (GREEDY, SAMPLE)
 
 
-def compile_group(model: LanguageModel, names: Sequence[str], options: BundleOptions) -> tuple[BModel, str]:
-    """Nets with one memory of weights, as a model with each by its name; why they are not proven, "" if they are.
+def compile_group(model: LanguageModel, names: Sequence[str], options: BundleOptions) -> tuple[BModel, Proof]:
+    """Nets with one memory of weights, as a model with each by its name, and what was proven of their programs.
 
     Weights of a layer are read and quantized once. Raises as `compile_bundle`.
     """
@@ -107,8 +108,8 @@ def compile_group(model: LanguageModel, names: Sequence[str], options: BundleOpt
     readers = [partial(build, name, length=length) for name, length in lengths]
     result = compile_readers(readers, module_options(options, names[0]))
     apart = result.model.apart([name for name, _ in lengths], [name for name in names if keeps_memory(name)])
-    found = apart.combined([])  # programs of several lengths are stages of a net
-    return found, "" if result.checked is None or result.checked.samples else result.checked.reason
+    assert result.checked is not None, "what was compiled here has a proof"
+    return apart.combined([]), result.checked  # programs of several lengths are stages of a net
 
 
 def module_options(options: BundleOptions, net: str) -> ModuleOptions:

@@ -53,9 +53,8 @@ class LinearLayer:
         out[:, self.order] = found
         return out
 
-    def rows(self, first: int, last: int) -> LinearLayer:
-        """The layer of some outputs."""
-        part = slice(first, last)
+    def rows(self, part: slice | Indices) -> LinearLayer:
+        """The layer of some outputs, or of all in another order."""
         weight = rows_of(self.weight, part) if isinstance(self.weight, PackedWeights) else self.weight[part]
         return replace(self, weight=weight, bias=None if self.bias is None else self.bias[part])
 

@@ -137,9 +137,9 @@ class FolderModel(LanguageModel):
         if facts.family.fused:
             queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
             whole, both = parts["self_attn.qkv_proj"], parts["mlp.gate_up_proj"]
-            q, rest = whole.rows(0, queries), whole.rows(queries, whole.outputs)
-            k, v = rest.rows(0, keys), rest.rows(keys, 2 * keys)
-            gate, up = both.rows(0, facts.inner), both.rows(facts.inner, 2 * facts.inner)
+            q, rest = whole.rows(slice(queries)), whole.rows(slice(queries, None))
+            k, v = rest.rows(slice(keys)), rest.rows(slice(keys, None))
+            gate, up = both.rows(slice(facts.inner)), both.rows(slice(facts.inner, None))
         else:
             q, k, v = (parts[f"self_attn.{name}_proj"] for name in "qkv")
             gate, up = parts["mlp.gate_proj"], parts["mlp.up_proj"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +13,11 @@ from bmcompiler.errors import UsageError
 from bmcompiler.llm.bundle import Bundle
 from bmcompiler.llm.float_model import FloatModel
 from bmcompiler.llm.generate import Generator
-from bmcompiler.llm.model import LanguageModel
+from bmcompiler.llm.model import LanguageModel, open_model
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import Progress
+from bmcompiler.parallel import Pool
+from bmcompiler.parallel.task import InlinePool, NamedTask
 
 Piece = Sequence[int]
 
@@ -37,29 +42,64 @@ def pieces(tokens: Sequence[int], length: int, count: int, before: Sequence[int]
     return [[*before, *tokens[start : start + length]] for start in starts]
 
 
-def of_bundle(bundle: Bundle, parts: Sequence[Piece], progress: Progress | None = None) -> float:
-    """Of a bundle whose lm_head gives scores, each piece read as a prompt. Raises UnsupportedError without scores."""
-    generator = Generator(bundle)
+def of_bundle(
+    bundle: Bundle | Path, parts: Sequence[Piece], progress: Progress | None = None, pool: Pool | None = None
+) -> float:
+    """Of a bundle whose lm_head gives scores, each piece read as a prompt.
 
-    def scores(piece: Piece) -> Array:
-        states = generator.states(piece)
-        return np.stack([generator.logits(states[:, at]) for at in range(len(piece) - 1)])
+    Args:
+        bundle: by its path where a pool of several processes computes, each of which maps it.
 
-    return _perplexity(scores, parts, progress)
-
-
-def of_model(model: LanguageModel, parts: Sequence[Piece], progress: Progress | None = None) -> float:
-    """Of a folder, in float32."""
-    reference = FloatModel(model)
-    return _perplexity(lambda piece: reference.logits(reference.states(piece[:-1])), parts, progress)
+    Raises UnsupportedError without scores.
+    """
+    return _perplexity(_OfBundle(bundle), parts, progress, pool)
 
 
-def _perplexity(scores: Callable[[Piece], Array], parts: Sequence[Piece], progress: Progress | None) -> float:
-    lost, count = 0.0, 0
-    for piece in parts if progress is None else progress(parts, "pieces", len(parts)):
-        logits = scores(piece).astype(np.float64)
-        top = logits.max(1, keepdims=True)
-        spread = np.log(np.exp(logits - top).sum(1)) + top[:, 0]
-        lost += float((spread - logits[np.arange(len(logits)), list(piece[1:])]).sum())
-        count += len(logits)
-    return float(np.exp(lost / count))
+def of_model(
+    model: LanguageModel | Path, parts: Sequence[Piece], progress: Progress | None = None, pool: Pool | None = None
+) -> float:
+    """Of a folder, in float32; by its path where a pool of several processes computes."""
+    return _perplexity(_OfModel(model), parts, progress, pool)
+
+
+@dataclass(frozen=True)
+class _OfBundle(NamedTask[Generator, Piece, float]):
+    """What the tokens of a piece lose, -log p in all, by a bundle."""
+
+    bundle: Bundle | Path
+
+    def load(self) -> Generator:
+        return Generator(Bundle.load(self.bundle) if isinstance(self.bundle, Path) else self.bundle)
+
+    def compute(self, state: Generator, part: Piece) -> float:
+        states = state.states(part)
+        return _lost(np.stack([state.logits(states[:, at]) for at in range(len(part) - 1)]), part)
+
+
+@dataclass(frozen=True)
+class _OfModel(NamedTask[FloatModel, Piece, float]):
+    """What the tokens of a piece lose, by the model in float32."""
+
+    model: LanguageModel | Path
+
+    def load(self) -> FloatModel:
+        return FloatModel(open_model(self.model) if isinstance(self.model, Path) else self.model)
+
+    def compute(self, state: FloatModel, part: Piece) -> float:
+        return _lost(state.logits(state.states(part[:-1])), part)
+
+
+def _lost(scores: Array, piece: Piece) -> float:
+    logits = scores.astype(np.float64)
+    top = logits.max(1, keepdims=True)
+    spread = np.log(np.exp(logits - top).sum(1)) + top[:, 0]
+    return float((spread - logits[np.arange(len(logits)), list(piece[1:])]).sum())
+
+
+def _perplexity(
+    task: NamedTask[Any, Piece, float], parts: Sequence[Piece], progress: Progress | None, pool: Pool | None
+) -> float:
+    """Sums go by the order of the pieces, whoever is done first."""
+    done = (InlinePool() if pool is None else pool).run(task, enumerate(parts))
+    lost = dict(done if progress is None else progress(done, "pieces", len(parts)))
+    return float(np.exp(sum(lost[number] for number in range(len(parts))) / sum(len(piece) - 1 for piece in parts)))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.numeric.arrays import Array, Bits16, Bytes, Floats
+from bmcompiler.numeric.arrays import Array, Bits16, Bytes, Floats, Indices
 from bmcompiler.numeric.floats import BF16, FP16
 from bmcompiler.numeric.fused import GROUP
 from bmcompiler.numeric.half_products import half_product
@@ -127,8 +127,8 @@ def product(x: Array, weights: PackedWeights, dtype: str) -> Bits16:
     return out
 
 
-def rows_of(weights: PackedWeights, rows: slice) -> PackedWeights:
-    """The weights of some outputs."""
+def rows_of(weights: PackedWeights, rows: slice | Indices) -> PackedWeights:
+    """The weights of some outputs, or of all in another order."""
     zero = None if weights.zero_point is None else weights.zero_point[rows]
     return weights._replace(codes=weights.codes[rows], scale=weights.scale[rows], zero_point=zero)
 

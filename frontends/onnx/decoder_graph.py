@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError
+from bmcompiler.frontends.onnx.decoder_weights import codes_of, embedding_of
 from bmcompiler.frontends.onnx.graph import node_name, producers
 from bmcompiler.frontends.onnx.model_file import check_model, read_model
 from bmcompiler.frontends.onnx.node import Node
@@ -22,11 +23,14 @@ from bmcompiler.frontends.onnx.ops.packed_weights import weights_of
 from bmcompiler.frontends.onnx.tensors import to_array
 from bmcompiler.llm.linear import LinearLayer
 from bmcompiler.numeric.arrays import Array
+from bmcompiler.numeric.packed_weights import PackedWeights
 
 _SAME = frozenset(("Cast", "Reshape", "Identity", "Squeeze", "Unsqueeze", "Flatten"))
 """Ops whose result holds the elements of their first input."""
 _NORMS = ("SimplifiedLayerNormalization", "RMSNormalization")
 _ADDING_NORM = "SkipSimplifiedLayerNormalization"
+_PASSED = ("Cast", "Identity")
+_CODED = "DequantizeLinear"
 _BF16, _BITS16 = onnx.TensorProto.BFLOAT16, onnx.TensorProto.UINT16
 
 
@@ -104,7 +108,16 @@ class DecoderGraph:
         node = self.graph.node[self._made[name]] if name in self._made else None
         if node is None:
             return False
+        if node.op_type == _CODED:
+            return all(map(self.is_constant, filter(None, node.input)))
         return node.op_type == "Constant" or (node.op_type in (*_SAME, "Transpose") and self.is_constant(node.input[0]))
+
+    def before(self, name: str) -> Iterator[onnx.NodeProto]:
+        """The node that computes a tensor, that of its first input, and so on."""
+        while name in self._made:
+            node = self.graph.node[self._made[name]]
+            yield node
+            name = node.input[0] if node.input else ""
 
     def is_sum(self, name: str, adder: onnx.NodeProto) -> bool:
         """Whether a tensor is what a node of `Norm.adder` adds."""
@@ -160,9 +173,34 @@ class DecoderGraph:
         if node.op_type == "Constant":
             return self.node(node).array("value")
         inner = self.constant(node.input[0])
+        if node.op_type == _CODED:
+            return codes_of(self.node(node)).floats()
         if node.op_type == "Transpose":
             return inner.transpose(self.node(node).ints("perm", tuple(range(inner.ndim))[::-1]))
         return inner
+
+    def choices(self, name: str) -> list[Array]:
+        """What a tensor may be: a constant, or those of the branches of an If; none where it is neither."""
+        if self.is_constant(name):
+            return [self.constant(name)]
+        node = self.graph.node[self._made[name]] if name in self._made else None
+        if node is None or node.op_type != "If":
+            return []
+        at = list(node.output).index(name)
+        return [found for each in node.attribute for found in self._of_branch(each.g, each.g.output[at].name)]
+
+    def _of_branch(self, branch: onnx.GraphProto, name: str) -> list[Array]:
+        for node in branch.node:
+            if name in node.output:
+                return [self.node(node).array("value")] if node.op_type == "Constant" else []
+        held = [to_array(tensor, self.file.parent) for tensor in branch.initializer if tensor.name == name]
+        return held or ([self.constant(name)] if self.is_constant(name) else [])
+
+    def table(self, node: onnx.NodeProto) -> Array:
+        """The rows (vocabulary, width) that a node of `GATHERS` takes some of."""
+        if node.op_type == "Gather":
+            return self.constant(node.input[0])
+        return embedding_of(self.node(node))
 
     def number(self, name: str) -> float:
         """A constant of one element. Raises FileFormatError for several."""
@@ -184,12 +222,25 @@ class DecoderGraph:
         """N of a product of K inputs by (N, K) weights."""
         if product.node.op_type == "MatMulNBits":
             return next((int(each.i) for each in product.node.attribute if each.name == "N"), 0)
-        return self._matrix(product).shape[1]
+        shape = self._shape(product.node.input[1])
+        return (self._matrix(product).shape if len(shape) != 2 else shape)[1]
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """Of weights, which are not read; () where they are no tensor of the file behind a transpose or codes."""
+        turned = False
+        for node in self.before(name):
+            turned ^= node.op_type == "Transpose"
+            name = node.input[0] if node.op_type in (*_PASSED, "Transpose", _CODED) else ""
+        dims = tuple(self._constants[name][0].dims) if name in self._constants else ()
+        return dims[::-1] if turned else dims
 
     def linear(self, product: Product) -> LinearLayer:
         """The weights of a product, (N, K)."""
         bias = self.constant(product.bias).astype(np.float32).reshape(-1) if product.bias else None
         if product.node.op_type == "MatMul":
+            codes = self._codes(product)
+            if codes is not None:
+                return LinearLayer(codes, self._shape(product.node.input[1])[0], bias)
             matrix = self._matrix(product)
             return LinearLayer(np.ascontiguousarray(matrix.T), len(matrix), bias)
         node = self.node(product.node)
@@ -197,13 +248,23 @@ class DecoderGraph:
             bias = node.constant(5).astype(np.float32)
         return LinearLayer(weights_of(node), node.int("K"), bias)
 
+    def _codes(self, product: Product) -> PackedWeights | None:
+        """The weights of a product by what a DequantizeLinear makes of constants; None of others."""
+        turned = False
+        for node in self.before(product.node.input[1]):
+            if node.op_type == _CODED and self.is_constant(node.output[0]):
+                return codes_of(self.node(node)).matrix(turned)
+            if node.op_type not in (*_PASSED, "Transpose"):
+                return None
+            turned ^= node.op_type == "Transpose"
+        return None
+
     def _matrix(self, product: Product) -> Array:
         name = product.node.input[1]
         if not self.is_constant(name):
             self.refuse(
-                f"weights ('{name}') must be constants of floats, or codes of MatMulNBits",
+                f"weights ('{name}') must be constants: floats, or codes of MatMulNBits or DequantizeLinear",
                 product.node,
-                "export the model without QDQ nodes",
             )
         found = self.constant(name)
         if found.ndim != 2 or found.dtype.itemsize < 2:

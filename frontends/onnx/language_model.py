@@ -8,7 +8,7 @@ for prompts and for one token are made of that, as of a folder; past and present
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -16,15 +16,16 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import onnx
 
+from bmcompiler.frontends.onnx.decoder_attention import KINDS, Attention, attention_of
 from bmcompiler.frontends.onnx.decoder_graph import DecoderGraph, Norm, Product
-from bmcompiler.frontends.onnx.ops.transformer import need_plain
+from bmcompiler.frontends.onnx.decoder_weights import GATHERS
 from bmcompiler.ir.types import FROM_NUMPY
 from bmcompiler.llm.config import Architecture
 from bmcompiler.llm.families import Family
 from bmcompiler.llm.linear import LinearLayer
 from bmcompiler.llm.model import LanguageModel, LayerWeights
 from bmcompiler.llm.rotary import Rotary
-from bmcompiler.numeric.arrays import Array, Floats
+from bmcompiler.numeric.arrays import Array, Floats, Indices
 
 _GELU = {"Gelu": "gelu", "FastGelu": "gelu_tanh"}
 _SILU = ("Silu", "Swish")
@@ -37,19 +38,10 @@ class _Branch(NamedTuple):
     norm: Norm | None
 
 
-class _Attention(NamedTuple):
-    """q, k, v, or all three in q; norms of heads; names of the tables of the rotary embedding."""
-
-    node: onnx.NodeProto
-    products: tuple[Product, ...]
-    head_norms: tuple[Norm | None, Norm | None]
-    tables: tuple[str, str]
-
-
 class _Layer(NamedTuple):
     """A decoder layer, from its end to its beginning."""
 
-    attention: _Attention
+    attention: Attention
     attention_norm: Norm
     out: _Branch
     mlp_norm: Norm
@@ -61,21 +53,22 @@ class _Layer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Tables(Rotary):
-    """A rotary embedding whose cosines and sines (positions, dims / 2) are given."""
+    """A rotary embedding whose cosines and sines (positions, dims / 2) are given, shorter tables first."""
 
-    cos: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    sin: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    pairs: tuple[tuple[Floats, Floats], ...] = ()
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 
     def tables(self, rows: int) -> tuple[Floats, Floats]:
-        return np.tile(self.cos[:rows], 2), np.tile(self.sin[:rows], 2)
+        """As long as the shortest that has all rows: models for longer texts rotate those otherwise."""
+        cos, sin = next((pair for pair in self.pairs if len(pair[0]) >= rows), self.pairs[-1])
+        return np.tile(cos[:rows], 2), np.tile(sin[:rows], 2)
 
 
 class _Parts(NamedTuple):
     """The whole model: constants by name, layers from the first on."""
 
-    table: str
+    table: onnx.NodeProto
     embedding_scale: float
     layers: tuple[_Layer, ...]
     final_norm: Norm
@@ -92,10 +85,10 @@ class GraphModel(LanguageModel):
 
     def layer(self, index: int) -> LayerWeights:
         with self.graph.named():
-            return self._layer(self.parts.layers[index])
+            return self._layer(index)
 
     def embedding(self) -> Array:
-        return self.graph.constant(self.parts.table)
+        return self.graph.table(self.parts.table)
 
     def head(self) -> LinearLayer:
         with self.graph.named():
@@ -111,21 +104,27 @@ class GraphModel(LanguageModel):
     def let_go(self) -> None:
         """Nothing is kept: each constant is read again when it is needed."""
 
-    def _layer(self, layer: _Layer) -> LayerWeights:
-        facts, attention = self.architecture, layer.attention
+    def _layer(self, index: int) -> LayerWeights:
+        facts, layer = self.architecture, self.parts.layers[index]
+        attention = layer.attention
         queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
         linears = [self.graph.linear(each) for each in attention.products]
         if len(linears) == 1:
             ends = (0, queries, queries + keys, queries + 2 * keys)
-            linears = [linears[0].rows(first, last) for first, last in pairwise(ends)]
+            linears = [linears[0].rows(slice(*each)) for each in pairwise(ends)]
         q, k, v = linears
+        q_norm, k_norm = map(self._optional, attention.head_norms)
+        if attention.interleaved:
+            order = self._halves(index)
+            q, k = (each.rows(_by_heads(order, count)) for each, count in ((q, facts.heads), (k, facts.kv_heads)))
+            q_norm, k_norm = (None if each is None else each[order] for each in (q_norm, k_norm))
         return LayerWeights(
             attention_norm=self._factors(layer.attention_norm),
             attention_out_norm=self._optional(layer.out.norm),
             mlp_norm=self._factors(layer.mlp_norm),
             mlp_out_norm=self._optional(layer.down.norm),
-            q_norm=self._optional(attention.head_norms[0]),
-            k_norm=self._optional(attention.head_norms[1]),
+            q_norm=q_norm,
+            k_norm=k_norm,
             q=q,
             k=k,
             v=v,
@@ -135,11 +134,21 @@ class GraphModel(LanguageModel):
             down=self.graph.linear(layer.down.product),
         )
 
+    def _halves(self, index: int) -> Indices:
+        """Channels of a head whose pairs are neighbours, ordered so that pairs are the halves of what is turned."""
+        width, turned = self.architecture.head_dim, self.architecture.rotaries[index].dims
+        return np.concatenate([np.arange(0, turned, 2), np.arange(1, turned, 2), np.arange(turned, width)])
+
     def _optional(self, norm: Norm | None) -> Floats | None:
         return None if norm is None else self._factors(norm)
 
     def _factors(self, norm: Norm) -> Floats:
         return self.graph.constant(norm.factors).astype(np.float32).reshape(-1)
+
+
+def _by_heads(order: Indices, heads: int) -> Indices:
+    """The order of the channels of several heads alike."""
+    return (np.arange(heads)[:, None] * len(order) + order).reshape(-1)
 
 
 def read_language_model(path: Path, file: Path) -> GraphModel:
@@ -161,8 +170,8 @@ class _Walk:
 
     def parts(self) -> _Parts:
         """Raises UnsupportedError at the node that is not understood."""
-        if not any(node.op_type == "GroupQueryAttention" for node in self.graph.graph.node):
-            self.graph.refuse("holds no GroupQueryAttention, by which the layers of a language model are found")
+        if not any(node.op_type in KINDS for node in self.graph.graph.node):
+            self.graph.refuse(f"holds no {' or '.join(KINDS)}, by which the layers of a language model are found")
         outputs = [each.name for each in self.graph.graph.output]
         name, cap = self._uncapped("logits" if "logits" in outputs else outputs[0])
         head = self.graph.product(name) or self._refuse(name, "a product that gives scores")
@@ -227,7 +236,7 @@ class _Walk:
         if not self.graph.is_sum(stream, middle.adder):
             self.graph.refuse("adds to another stream than that of its layer", behind.adder)
         before, out = self._added(middle)
-        attention = self._attention(out.product.source)
+        attention = attention_of(self.graph, out.product.source)
         first = self._norm(attention.products[0].source)
         same = self.graph.is_sum(before, first.adder) if first.adder is not None else self._is(before, first.source)
         if not same:
@@ -266,57 +275,25 @@ class _Walk:
                     return "silu", first
         return "", ""
 
-    def _attention(self, name: str) -> _Attention:
-        node = self.graph.maker(name)
-        if node is None or node.op_type != "GroupQueryAttention":
-            self.graph.refuse("'o' should be a product of GroupQueryAttention", node)
-        facts = self.graph.node(node)
-        need_plain(facts)
-        if len(node.input) > 10 and node.input[10]:
-            self.graph.refuse("an attention bias is not supported", node)
-        if facts.flag("rotary_interleaved"):
-            self.graph.refuse("pairs of neighbours in the rotary embedding are not supported", node)
-        tables = (node.input[7], node.input[8]) if facts.flag("do_rotary") else ("", "")
-        products, norms = [], []
-        for each in node.input[: 3 if node.input[1] else 1]:
-            rotary = self.graph.maker(each)
-            if rotary is not None and rotary.op_type == "RotaryEmbedding":
-                if self.graph.node(rotary).flag("interleaved"):
-                    self.graph.refuse("pairs of neighbours in the rotary embedding are not supported", rotary)
-                each, tables = rotary.input[0], (rotary.input[2], rotary.input[3])
-            norm = self.graph.norm(each)
-            norms.append(norm)
-            inner = each if norm is None else norm.source
-            products.append(self.graph.product(inner) or self._refuse(inner, "a product with constants"))
-        if len({each.source for each in products}) != 1:
-            self.graph.refuse("query, key and value are not of one tensor", node)
-        if not all(map(self.graph.is_constant, tables)):
-            self.graph.refuse(
-                "has no constant tables of a rotary embedding", node, "export the model for one range of lengths"
-            )
-        return _Attention(node, tuple(products), (norms[0], norms[1] if len(norms) > 1 else None), tables)
-
-    def _embedding(self, name: str) -> tuple[str, float]:
-        """Name of the table whose rows the first layer reads, and their factor."""
+    def _embedding(self, name: str) -> tuple[onnx.NodeProto, float]:
+        """What takes rows of a table for the first layer, and their factor."""
         node, scale = self.graph.maker(name), 1.0
         if node is not None and node.op_type == "Mul" and self.graph.is_constant(node.input[1]):
             scale = self.graph.number(node.input[1])
             node = self.graph.maker(node.input[0])
-        if node is None or node.op_type != "Gather" or not self.graph.is_constant(node.input[0]):
+        if node is None or node.op_type not in GATHERS or not self.graph.is_constant(node.input[0]):
             self.graph.refuse("the stream should begin with rows of a constant table", node)
-        return node.input[0], scale
+        return node, scale
 
 
 def _architecture(graph: DecoderGraph, parts: _Parts) -> Architecture:
     """What `config.json` would say. Raises UnsupportedError where layers differ in what must be the same."""
-    nodes = [graph.node(layer.attention.node) for layer in parts.layers]
-    first, attention = parts.layers[0], nodes[0]
-    heads, shared = attention.int("num_heads"), attention.int("kv_num_heads")
-    if min(heads, shared) < 1 or heads % shared:
-        graph.refuse(f"{heads} heads of queries do not share {shared} heads of keys", first.attention.node)
+    first = parts.layers[0]
+    attention = first.attention
+    heads, shared = attention.heads, attention.kv_heads
     width = graph.outputs(first.attention.products[0])
     head_dim = width // (heads if len(first.attention.products) == 3 else heads + 2 * shared)
-    table = graph.constant(parts.table)
+    table = graph.table(parts.table)
     rotaries = tuple(_rotaries(graph, parts.layers))
     found = Architecture(
         model_type="onnx",
@@ -329,34 +306,35 @@ def _architecture(graph: DecoderGraph, parts: _Parts) -> Architecture:
         vocabulary=table.shape[0],
         epsilon=parts.final_norm.epsilon,
         activation=first.activation,
-        attention_scale=attention.float("scale", 0.0) or head_dim**-0.5,
+        attention_scale=attention.scale or head_dim**-0.5,
         embedding_scale=parts.embedding_scale,
-        attention_cap=attention.float("softcap", 0.0) or None,
+        attention_cap=attention.cap or None,
         logit_cap=parts.logit_cap,
-        windows=tuple(None if (n := node.int("local_window_size", -1)) < 0 else n for node in nodes),
+        windows=tuple(layer.attention.window for layer in parts.layers),
         rotaries=rotaries,
         qkv_bias=any(product.bias for product in first.attention.products),
         out_bias=bool(first.out.product.bias),
         mlp_bias=bool(first.gate.bias),
         tied=False,
         dtype=FROM_NUMPY[table.dtype.name],
-        positions=min(len(each.cos) for each in rotaries),
+        positions=min(len(each.pairs[-1][0]) for each in rotaries),
         quantization=None,
     )
-    for layer, node in zip(parts.layers, nodes):
-        _need_alike(graph, found, layer, node.int("num_heads"), node.float("scale", 0.0), node.float("softcap", 0.0))
+    for layer in parts.layers:
+        _need_alike(graph, found, layer)
     return found
 
 
-def _need_alike(graph: DecoderGraph, facts: Architecture, layer: _Layer, heads: int, scale: float, cap: float) -> None:
+def _need_alike(graph: DecoderGraph, facts: Architecture, layer: _Layer) -> None:
     """Whether a layer has the sizes and numbers of the first. Raises UnsupportedError."""
-    norms = (layer.attention_norm, layer.mlp_norm, layer.out.norm, layer.down.norm, *layer.attention.head_norms)
+    attention = layer.attention
+    norms = (layer.attention_norm, layer.mlp_norm, layer.out.norm, layer.down.norm, *attention.head_norms)
     epsilons = {norm.epsilon for norm in norms if norm is not None}
     alike = (
         epsilons == {facts.epsilon}
-        and heads == facts.heads
-        and (scale or facts.head_dim**-0.5) == facts.attention_scale
-        and (cap or None) == facts.attention_cap
+        and (attention.heads, attention.kv_heads) == (facts.heads, facts.kv_heads)
+        and (attention.scale or facts.head_dim**-0.5) == facts.attention_scale
+        and (attention.cap or None) == facts.attention_cap
         and layer.activation == facts.activation
         and graph.outputs(layer.gate) == graph.outputs(layer.up) == facts.inner
         and graph.outputs(layer.out.product) == graph.outputs(layer.down.product) == facts.hidden
@@ -371,8 +349,14 @@ def _rotaries(graph: DecoderGraph, layers: tuple[_Layer, ...]) -> Iterator[_Tabl
     for layer in layers:
         names = layer.attention.tables
         if names not in known:
-            cos, sin = (graph.constant(name).astype(np.float32) for name in names)
-            if cos.ndim != 2 or cos.shape != sin.shape:
-                graph.refuse(f"tables of {list(cos.shape)} and {list(sin.shape)} are no pairs", layer.attention.node)
-            known[names] = _Tables(0.0, 2 * cos.shape[1], len(cos), cos=cos, sin=sin)
+            pairs = sorted(zip(*map(graph.choices, names)), key=lambda pair: len(pair[0]))
+            if len({(cos.ndim, *cos.shape[1:], *sin.shape[1:]) for cos, sin in pairs}) != 1:
+                graph.refuse("tables of the rotary embedding are not of one width", layer.attention.node)
+            for cos, sin in pairs:
+                if cos.ndim != 2 or cos.shape != sin.shape:
+                    graph.refuse(
+                        f"tables of {list(cos.shape)} and {list(sin.shape)} are no pairs", layer.attention.node
+                    )
+            floats = tuple((cos.astype(np.float32), sin.astype(np.float32)) for cos, sin in pairs)
+            known[names] = _Tables(0.0, 2 * floats[0][0].shape[1], len(floats[-1][0]), pairs=floats)
         yield known[names]

@@ -18,7 +18,9 @@ from bmcompiler.llm.precision import Precision, in_precision
 from bmcompiler.numeric.packed_weights import PackedWeights, packed
 
 _MICROSOFT = "com.microsoft"
-_OURS = ("GroupQueryAttention", "MatMulNBits", "RotaryEmbedding", "SkipSimplifiedLayerNormalization")
+_OURS = (
+    "GatherBlockQuantized", "GroupQueryAttention", "MatMulNBits", "RotaryEmbedding", "SkipSimplifiedLayerNormalization"
+)  # fmt: skip
 
 
 class GenAiGraph:
@@ -42,6 +44,7 @@ class GenAiGraph:
     ) -> None:
         self.model, self.facts, self.bits, self.dtype = model, model.architecture, bits, np.dtype(dtype)
         self.joined, self.rotary_ops, self.skip = joined, rotary_ops, skip
+        self.opset = 21
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, onnx.TensorProto] = {}
 
@@ -54,8 +57,8 @@ class GenAiGraph:
     def node(self, kind: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: object) -> str:
         name = f"/{len(self.nodes)}/{kind}"
         outs = [f"{name}/output_{i}" for i in range(outputs)] if isinstance(outputs, int) else outputs
-        domain = _MICROSOFT if kind in _OURS else ""
-        self.nodes.append(helper.make_node(kind, inputs, outs, name=name, domain=domain, **attributes))
+        domain = attributes.pop("domain", _MICROSOFT if kind in _OURS else "")
+        self.nodes.append(helper.make_node(kind, inputs, outs, name=name, domain=str(domain), **attributes))
         return outs[0]
 
     def norm(self, x: str, added: str, factors: np.ndarray, name: str) -> tuple[str, str]:
@@ -163,7 +166,7 @@ class GenAiGraph:
         outputs += [helper.make_tensor_value_info(f"present.{i}.{n}", kind, [*shape[:2], "all", shape[3]])
                     for i, n in caches]  # fmt: skip
         graph = helper.make_graph(self.nodes, "main_graph", inputs, outputs, list(self.constants.values()))
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid(_MICROSOFT, 1)]
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(_MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="genai_graph")
 
 

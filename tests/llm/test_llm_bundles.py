@@ -74,6 +74,11 @@ def compiled(model: LanguageModel) -> Callable[[BundleOptions], CompiledBundle]:
     return cache(partial(compile_bundle, model))
 
 
+def programs_of(made: CompiledBundle) -> int:
+    """How many were proven."""
+    return 0 if made.proof is None else made.proof.programs
+
+
 def proven(kind: str) -> BundleOptions:
     """Of bundles of all kinds."""
     return BundleOptions(KINDS[kind], length=12, cache=20, check="always")
@@ -84,7 +89,7 @@ def test_a_bundle_makes_the_tokens_of_its_model(
     kind: str, model: LanguageModel, compiled: Callable[[BundleOptions], CompiledBundle]
 ) -> None:
     made = compiled(proven(kind))
-    assert (made.checked, made.unchecked) == (9, {})
+    assert (programs_of(made), made.unchecked) == (9, {})
     generator = Generator(Bundle.of(made.model))
     states = np.ascontiguousarray(generator.prefill(PROMPT))
     found = (states.view(ml_dtypes.bfloat16) if states.dtype == np.uint16 else states).astype(np.float32)
@@ -235,7 +240,7 @@ def test_prompts_go_on_from_the_caches(tmp_path: Path) -> None:
     model = open_model(write_folder(tmp_path / "model", config, small_tensors(config, np.float16)))
     options = BundleOptions(length=6, shorter=(2,), cache=24, goes_on=True, logits=False, check="always")
     made = compile_bundle(model, options)
-    assert (made.checked, made.unchecked) == (9, {}) and len(made.model.weight_sets) == 4
+    assert (programs_of(made), made.unchecked) == (14, {}) and len(made.model.weight_sets) == 4
     generator = Generator(Bundle.of(made.model))
     longer = [*PROMPT, 9, 17, 4, 3, 6, 7, 60, 50, 40]
     wanted, reference = list(longer), FloatModel(model)
@@ -331,9 +336,10 @@ def test_the_command_compiles_and_runs(
         out, err = capfd.readouterr()
         return int(ended.value.code or 0), out, err
 
-    words = ("--length", "8", "--cache", "16", "--history")
+    words = ("--length", "8", "--cache", "16", "--history", "--check", "2")
     status, out, _ = bmnet("compile", str(folder), "-o", str(file), *words)
-    assert status == 0 and "11 nets" in out and (file.parent / "config" / "tokenizer.json").is_file()
+    assert status == 0 and "11 nets" in out and "checked  2 samples of each of 11 programs: program = evaluate" in out
+    assert (file.parent / "config" / "tokenizer.json").is_file()
     status, text, err = bmnet("run", str(file), "--prompt", "hello", "--count", "4")
     assert status == 0 and "5 tokens read, 4 made" in err
     status, numbers, _ = bmnet("run", str(file), "--tokens", ",".join(str(ord(c)) for c in "hello"), "--count", "4")
@@ -347,6 +353,8 @@ def test_the_command_compiles_and_runs(
     status, out, _ = bmnet("eval", str(file), "--text", str(tmp_path / "text"), "--folder", str(folder))
     values = [float(line.split()[-1]) for line in out.splitlines() if line.startswith(("bundle", "float"))]
     assert status == 0 and abs(values[0] / values[1] - 1) < 0.01
+    words = ("--text", str(tmp_path / "text"), "--folder", str(folder), "--workers", "2")
+    assert bmnet("eval", str(file), *words)[:2] == (0, out)
     other, before = small_config(torch_dtype="float16", hidden_act="gelu"), file.read_bytes()
     write_folder(tmp_path / "other", other, small_tensors(other, np.float16))
     for words, said in (
@@ -382,6 +390,6 @@ def test_pieces_are_spread_over_a_text() -> None:
 def test_a_prompt_of_one_token_is_proven_and_read(model: LanguageModel) -> None:
     """`embedding` and `embedding_cache` take inputs alike then, and are two nets still."""
     made = compile_bundle(model, BundleOptions(length=1, cache=4, check="always"))
-    assert (made.checked, made.unchecked) == (9, {})
+    assert (programs_of(made), made.unchecked) == (9, {})
     generator = Generator(Bundle.of(made.model))
     assert list(generator.generate([5], 3)) == list(generator.generate([5], 3, one_by_one=True))

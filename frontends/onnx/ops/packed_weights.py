@@ -9,6 +9,7 @@ from bmcompiler.frontends.onnx.node import Node
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
 from bmcompiler.ir.keys import WEIGHT
+from bmcompiler.ir.types import FROM_NUMPY
 from bmcompiler.numeric.packed_weights import PackedWeights, groups_of, packed, row_bytes, unpacked
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.elements.linear_quant import DequantizeLinear
@@ -103,16 +104,28 @@ def by_packed(b: Builder, x: Value, right: Value, transposed: bool = False) -> V
     arrays = [b.module.weights[v.op.attributes["key"]] for v in op.operands if v.op is not None and v.op.name == WEIGHT]
     if len(arrays) < len(op.operands) or op.input.dtype not in _BYTES or x.dtype != right.dtype:
         return None
-    codes, scale, *zero = (array if transposed else array.T for array in arrays)
-    middle = _MIDDLE[op.input.dtype]
-    wide, points = codes.astype(np.int16), zero[0].astype(np.int16) if zero else np.zeros_like(scale, np.int16)
+    arrays = [array if transposed else array.T for array in arrays]
+    made = packed_blocks(arrays[0], arrays[1], arrays[2] if len(arrays) > 2 else None, op.block_size)
+    names = [v.op.attributes["key"] for v in op.operands if v.op is not None]
+    weights = [b.weight(made.codes, names[0]), b.weight(made.scale, names[1])]
+    if made.zero_point is not None:
+        weights.append(b.weight(made.zero_point, names[-1]))
+    return b.weight_only_matmul(x, *weights, bits=made.bits, group_size=made.group_size)
+
+
+def packed_blocks(codes: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, size: int) -> PackedWeights:
+    """Weights (N, K) of codes of one byte, signed or not; of 4 bits where codes and zero points are of so few.
+
+    Args:
+        scale, zero: (N, G), of blocks of `size` along K, 0 for one block; no zero points are 0.
+    """
+    middle = _MIDDLE[FROM_NUMPY[codes.dtype.name]]
+    wide = codes.astype(np.int16)
+    points = np.zeros(scale.shape, np.int16) if zero is None else zero.astype(np.int16)
     low, bits = -8 if middle else 0, 8
     if low <= min(wide.min(), points.min()) and max(wide.max(), points.max()) < low + 16:
         middle, bits = -low, 4
     rows = packed((wide + middle).astype(np.uint8), bits)
-    points = (points + middle).astype(np.uint8)
-    names = [v.op.attributes["key"] for v in op.operands if v.op is not None]
-    weights = [b.weight(rows, names[0]), b.weight(np.ascontiguousarray(scale), names[1])]
-    if (points != 2 ** (bits - 1)).any():
-        weights.append(b.weight(points, names[-1]))
-    return b.weight_only_matmul(x, *weights, bits=bits, group_size=op.block_size)
+    moved = (points + middle).astype(np.uint8)
+    same = (moved == 2 ** (bits - 1)).all()
+    return PackedWeights(rows, np.ascontiguousarray(scale), None if same else moved, bits, size)
