@@ -95,6 +95,11 @@ class Bm168xProgram(SimulatedProgram[LaneMemory]):
         """Address in device memory of one of `inputs` or `outputs`."""
         return (self._memory.io if info.kept else self._memory.neuron).address + info.offset
 
+    @property
+    def neuron(self) -> DeviceBlock:
+        """Neuron memory, which the programs of its model share."""
+        return self._memory.neuron
+
     def packed(self, index: int, value: Array) -> Array:
         return _packed(self._stage.inputs[index], value)
 

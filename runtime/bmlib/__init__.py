@@ -12,7 +12,19 @@ they fail. The reason goes to the log "bmcompiler.runtime".
 
 from __future__ import annotations
 
-from bmcompiler.runtime.bmlib import absent, cards, formed, functions, kernels, launches, mapping, networks, transfers
+from bmcompiler.runtime.bmlib import (
+    absent,
+    cards,
+    cores,
+    formed,
+    functions,
+    kernels,
+    launches,
+    loading,
+    mapping,
+    networks,
+    transfers,
+)
 from bmcompiler.runtime.bmlib.types import (
     BM_MEM_ADDR_NULL,
     BmDataType,
@@ -29,7 +41,7 @@ __all__ = [
     "bm_tensor_t",
 ]  # fmt: skip
 _PREFIXES = "bm_", "sg_", "bmrt_", "tpu_", "bmlib_", "bmcpu_", "bmkernel_", "okkernel_"
-for _module in (functions, mapping, cards, kernels, transfers, formed, absent, networks, launches):
+for _module in (functions, mapping, cards, kernels, transfers, formed, absent, networks, launches, cores, loading):
     _names = [name for name in vars(_module) if name.startswith(_PREFIXES)]
     globals().update({name: getattr(_module, name) for name in _names})
     __all__ += [name for name in _names if name not in __all__]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import prod
 from typing import Any
@@ -81,6 +81,9 @@ class NetworkRuntime:
         self.networks: dict[str, Network] = {}
         self._memories: dict[str, Bm168xMemory] = {}  # by chip
         self._allocated: list[bm_device_mem_t] = []
+        self.flags = 0
+        self.threads: set[int] = set()
+        """Threads that memory was set aside for."""
         self._destroyed = False
 
     def ended(self) -> str:
@@ -101,17 +104,20 @@ class NetworkRuntime:
         self._allocated.append(memory)
         return DeviceBlock(memory.device_addr, self.handle.card.bytes(memory))
 
-    def load(self, model: BModel) -> None:
-        """Add the networks of a model. Raises UnsupportedError, RuntimeUseError for a known name, MemoryError."""
+    def load(self, model: BModel, allocate: Callable[[int], DeviceBlock] | None = None) -> None:
+        """Add the networks of a model, in memory of its own with `allocate`.
+
+        Raises UnsupportedError, RuntimeUseError for a known name, MemoryError.
+        """
         device = open_device(model.target, self.handle.index)
         if not isinstance(model, Bm168xModel) or not isinstance(device, Bm168xDevice):
             raise UnsupportedError(f"this library runs models for the BM1684 and BM1684X, not for {model.target}")
         twice = [net.name for net in model.nets if net.name in self.networks]
         if twice:
             raise RuntimeUseError(f"a network '{twice[0]}' is loaded already")
-        if model.target not in self._memories:
+        if allocate is None and model.target not in self._memories:
             self._memories[model.target] = device.memory(self._allocate)
-        programs = device.load_into(model, self._memories[model.target])
+        programs = device.load_into(model, device.memory(allocate) if allocate else self._memories[model.target])
         for net in model.nets:
             own, programs = programs[: len(net.stages)], programs[len(net.stages) :]
             said = next(stage.sizes for stage in model.stages() if stage.net == net.name)
@@ -206,9 +212,10 @@ def bmrt_destroy(p_bmrt: NetworkRuntime) -> None:
 
 @_served
 def bmrt_set_flags(p_bmrt: NetworkRuntime, flags: int) -> None:
-    """Bits 0 and 1: networks share memory, coefficients are checked. Here both hold, whatever is asked for."""
-    if flags >> 2:
+    """Bits 0 and 1: networks share memory, coefficients are checked. Both hold, the bits 2 to 6 change nothing."""
+    if flags >> 7:
         raise RuntimeUseError(f"flags {flags:#x} has bits that are not known")
+    p_bmrt.flags = flags
 
 
 @_served

@@ -261,6 +261,10 @@ BMRT = Api(
         "u64": unsigned("u64", 64),
         "name_t": text(),
         "const int *": _DIMENSIONS,
+        "int64_t": signed("int64_t", 64),
+        "char": signed("char", 8),
+        "const bm_net_info_t *": instance("const bm_net_info_t *", bm_net_info_t, "a bm_net_info_t"),
+        "void *": buffer("void *"),
         "const void *": buffer("const void *"),
         "bm_data_type_t": signed("bm_data_type_t", 32),
         "bm_store_mode_t": signed("bm_store_mode_t", 32),
@@ -270,6 +274,33 @@ BMRT = Api(
     },
     _refuse,
 )
+
+
+@BMRT.struct
+@dataclass(frozen=True)
+class memory_t:  # noqa: N801
+    """A piece of device memory (type 0), its address -1 where none is set aside yet."""
+
+    addr: int
+    size: int
+    type: int = 0
+    number: int = 1
+    reserved: tuple[int, ...] = ()
+
+
+@BMRT.struct
+@dataclass(frozen=True)
+class mem_info_t:  # noqa: N801
+    """The memory that a model needs, or what is set aside for it."""
+
+    instruction_mem: memory_t
+    variable_instruction_mem: memory_t
+    neuron_mem: memory_t
+    coeff_mem: memory_t
+    io_mem: memory_t
+    reserved: tuple[memory_t, ...] = ()
+
+
 BMRT.struct(bm_device_mem_t)
 BMRT.struct(bm_shape_t)
 BMRT.struct(bm_tensor_t)

@@ -23,12 +23,16 @@ from bmcompiler.runtime.bmlib.types import (
     bm_tensor_t,
     item_bytes,
 )
+from bmcompiler.runtime.capi.mem_info import mem_info_reader, mem_info_writer
 
 _TYPES = ", ".join(f"BM_{one.name} = {int(one)}" for one in BmDataType)
 PREAMBLE = f"""typedef enum bm_data_type_e {{ {_TYPES}, BM_INT4 = 9, BM_UINT4 = 10 }} bm_data_type_t;
 typedef enum bm_store_mode_e {{ BM_STORE_1N = 0, BM_STORE_2N = 1, BM_STORE_4N = 2 }} bm_store_mode_t;
-typedef enum bm_runtime_flag_e {{ BM_RUNTIME_AUTO = 0, BM_RUNTIME_SHARE_MEM = 1, BM_RUNTIME_CHECK_MEM = 2 }}
-    bm_runtime_flag_t;
+typedef enum bm_runtime_flag_e {{ BM_RUNTIME_AUTO = 0, BM_RUNTIME_SHARE_MEM = 1, BM_RUNTIME_CHECK_MEM = 2,
+    BM_RUNTIME_SHARE_DYNMEM = 4, BM_RUNTIME_SOC_CMDBUF_MEM = 8, BM_RUNTIME_FREE_COEFF = 16,
+    BM_RUNTIME_NEURON_MEM_IN_PRE_ALLOC = 32, BM_RUNTIME_YIELD_TO_KERNEL_TASK = 64 }} bm_runtime_flag_t;
+typedef enum {{ ADDR_MODE_BASIC = 0, ADDR_MODE_IO_ALONE = 1, ADDR_MODE_IO_TAG = 2, ADDR_MODE_IO_TAG_FUSE = 3,
+    ADDR_MODE_IO_RELOC = 4 }} addr_mode_t;
 #define BM_MAX_DIMS_NUM {MAX_DIMS}
 """
 _ENUMS = "bm_data_type_t", "bm_store_mode_t"
@@ -85,18 +89,18 @@ def _readable(
 
 
 def _launch(name: str) -> Callable[[Any, int], None]:
-    function = getattr(bmlib, name)
+    function, options = getattr(bmlib, name), _options(name)
 
     def act(slots: Any, result: int) -> None:
         runtime, title = HANDLES.read(slots[0]), text(slots[1])
         input_num, output_num = (ctypes.c_int32(slots[index]).value for index in (3, 5))
         _, ins, outs = _readable(runtime, title, input_num, output_num)
-        rest = [bool(slots[index] & 0xFF) for index in (6, 7)] if name.endswith("_ex") else []
-        own = bool(rest and rest[0])  # memory of the caller, whose tensors are read
+        rest = options(slots)
+        own = bool(rest.get("user_mem"))  # memory of the caller, whose tensors are read
         outputs: Any = _array(slots[4], outs if own else 0)
         if outputs is not None and not own:
             outputs = [None] * outs
-        done = function(runtime, title, _array(slots[2], ins), input_num, outputs, output_num, *rest)
+        done = function(runtime, title, _array(slots[2], ins), input_num, outputs, output_num, **rest)
         size = ctypes.sizeof(LIBRARY.layout("bm_tensor_t"))
         for index, tensor in enumerate(outputs if done else ()):
             _write_tensor(slots[4] + index * size, tensor)
@@ -105,10 +109,71 @@ def _launch(name: str) -> Callable[[Any, int], None]:
     return act
 
 
-def _launch_data(slots: Any, result: int) -> None:
+def _options(name: str) -> Callable[[Any], dict[str, Any]]:
+    """What stands behind a launch's number of outputs, by name."""
+    places = {one.name: index for index, one in enumerate(BMRT.functions[name].parameters)}
+    after = [one for one in places if places[one] > places["output_num"] and one not in ("core_list", "core_num")]
+
+    def read(slots: Any) -> dict[str, Any]:
+        given: dict[str, Any] = {
+            one: slots[places[one]] if one == "thread_idx" else bool(slots[places[one]] & 0xFF) for one in after
+        }
+        return given | (_cores(slots, places["core_list"]) if "core_list" in places else {})
+
+    return read
+
+
+def _cores(slots: Any, place: int) -> dict[str, Any]:
+    """The list of cores, read where it has one, and their number."""
+    address, count = slots[place], ctypes.c_int32(slots[place + 1]).value
+    cores = [ctypes.c_int32.from_address(address).value] if address and count == 1 else None
+    return {"core_list": cores, "core_num": count}
+
+
+def _of_cores(name: str) -> Callable[[Any, int], None]:
+    """A function whose last parameters are a list of cores and their number."""
+    prototype = BMRT.functions[name]
+
+    def act(slots: Any, result: int) -> None:
+        plain = list(enumerate(prototype.parameters[:-2]))
+        values = [LIBRARY.reader(one.c_type)(slots[index]) for index, one in plain]
+        found = LIBRARY.functions(name)(*values, **_cores(slots, len(plain)))
+        if found is not None:
+            LIBRARY.writer(prototype.result)(result, found)
+
+    return act
+
+
+def _stage_index(slots: Any, result: int) -> None:
+    runtime, title = HANDLES.read(slots[0]), text(slots[1])
+    usable = isinstance(runtime, NetworkRuntime) and not runtime.ended()
+    found = runtime.networks.get(title or "") if isinstance(runtime, NetworkRuntime) and usable else None
+    tensors = _array(slots[2], len(found.info.input_names) if found else 0)
+    index = LIBRARY.functions("bmrt_get_stage_index")(runtime, title, tensors)
+    ctypes.c_int32.from_address(result).value = -1 if index is None else index
+
+
+def _net_info(address: int) -> bm_net_info_t | None:
+    """The network whose info `bmrt_get_network_info` put at an address."""
+    if not address:
+        return None
+    for runtime, infos in list(_infos.items()):
+        for name, kept in infos.items():
+            if name in runtime.networks and kept and ctypes.addressof(kept[-1]) == address:
+                return runtime.networks[name].info
+    raise RuntimeUseError("net_info is none that bmrt_get_network_info gave")
+
+
+def _launch_data(name: str) -> Callable[[Any, int], None]:
+    options = _options(name)
+    return lambda slots, result: _launch_buffers(name, options, slots, result)
+
+
+def _launch_buffers(name: str, options: Callable[[Any], dict[str, Any]], slots: Any, result: int) -> None:
     runtime, title = HANDLES.read(slots[0]), text(slots[1])
     input_num, output_num = (ctypes.c_int32(slots[index]).value for index in (4, 7))
-    user_mem = bool(slots[8] & 0xFF)
+    rest = options(slots)
+    user_mem = bool(rest["user_mem"])
     info, ins, outs = _readable(runtime, title, input_num, output_num)
     shapes = _shapes(slots[3], ins)
     sizes = [item_bytes(dtype) * one.count for one, dtype in zip(shapes or (), info.input_dtypes if info else ())]
@@ -117,7 +182,7 @@ def _launch_data(slots: Any, result: int) -> None:
     outputs: list[Any] | None = _buffers(slots[5], rooms) if user_mem else [None] * outs
     found: list[Any] = [None] * outs
     given = (inputs, shapes, input_num, outputs if slots[5] else None, found if slots[6] else None)
-    done = LIBRARY.functions("bmrt_launch_data")(runtime, title, *given, output_num, user_mem)
+    done = LIBRARY.functions(name)(runtime, title, *given, output_num, **rest)
     for index, shape in enumerate(found if done else ()):
         _write_shape(slots[6] + index * ctypes.sizeof(LIBRARY.layout("bm_shape_t")), shape)
         if not user_mem and outputs is not None:
@@ -256,17 +321,26 @@ def _dims(slots: Any, result: int) -> None:
         _write_shape(slots[0], shape)
 
 
+def _size(values: dict[str, Any]) -> int:
+    return int(values["size"])
+
+
+_ON_CORES = "_multi_cores", "_multi_thread"
+_OF_DATA = "bmrt_load_bmodel_data", "bmrt_load_bmodel_data_with_mem", "bmrt_get_bmodel_data_info"
 _SHAPES = "bm_shape_t", "const bm_shape_t *"
 _READ: dict[str, Read] = {
     **dict.fromkeys(("bm_handle_t", "runtime_t"), HANDLES.read),
     **dict.fromkeys(("const char *", "name_t"), text),
     **dict.fromkeys(_SHAPES, _shape),
     "const bm_tensor_t *": _tensor,
+    "const bm_net_info_t *": _net_info,
+    **dict.fromkeys(("mem_info_t *", "const mem_info_t *"), mem_info_reader(lambda: LIBRARY)),
 }
 _WRITE: dict[str, Write] = {
     **dict.fromkeys(("handle_t", "runtime_t"), HANDLES.write),
     "bm_shape_t": _write_shape,
     "bm_tensor_t": _write_tensor,
+    "mem_info_t": mem_info_writer(lambda: LIBRARY),
 }
 
 LIBRARY: CLibrary = CLibrary(
@@ -296,16 +370,17 @@ LIBRARY: CLibrary = CLibrary(
     write=_WRITE,
     skipped=frozenset({"bm_device_mem_t"}),
     special={
-        "bmrt_load_bmodel_data": buffered(
-            lambda: LIBRARY, "bmrt_load_bmodel_data", bmodel_data=lambda values: int(values["size"])
-        ),
+        **{name: buffered(lambda: LIBRARY, name, bmodel_data=_size) for name in _OF_DATA},
+        "bmrt_load_bmodel_in_device": buffered(lambda: LIBRARY, "bmrt_load_bmodel_in_device", p_bmodel=_size),
+        "bmrt_get_stage_index": _stage_index,
+        **{name: _of_cores(name) for name in ("bmrt_pre_alloc_neuron_multi_cores", "bmrt_get_neuron_memory")},
         "bmrt_create_ex": _create_ex,
         "bmrt_shape": _dims,
-        "bmrt_launch_data": _launch_data,
+        **{f"bmrt_launch_data{one}": _launch_data(f"bmrt_launch_data{one}") for one in ("", *_ON_CORES)},
         "bmrt_get_network_info": _info,
         "bmrt_get_network_name": _name,
         "bmrt_get_network_names": _names,
-        **{name: _launch(name) for name in ("bmrt_launch_tensor", "bmrt_launch_tensor_ex")},
+        **{f"bmrt_launch_tensor{one}": _launch(f"bmrt_launch_tensor{one}") for one in ("", "_ex", *_ON_CORES)},
     },
 )
 BMRT.classes["bm_device_mem_t"] = bm_device_mem_t

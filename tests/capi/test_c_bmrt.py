@@ -100,10 +100,99 @@ int main(int argc, char **argv)
 """
 
 
-def test_launches_on_host_memory_and_what_they_refuse(built: Path, tmp_path: Path) -> None:
-    model, file = tmp_path / "lenet.bmodel", tmp_path / "launches_bmrt.c"
+# Steps of the vendor's bmrt_test: memory set aside before a model is loaded, cores, threads, a model in device memory.
+STEPS = """
+#include <bmruntime_interface.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define NEED(what) if (!(what)) { fprintf(stderr, "%d: %s\\n", __LINE__, bmcapi_last_error()); exit(1); }
+static void set_aside(bm_handle_t handle, memory_t *area)
+{
+    bm_device_mem_t mem;
+    if (!area->size)
+        return;
+    NEED(area->addr == -1 && !bm_malloc_device_byte(handle, &mem, (unsigned int)area->size));
+    area->addr = (int64_t)bm_mem_get_device_addr(mem);
+}
+int main(int argc, char **argv)
+{
+    static char file[1 << 22];
+    float data[784], found[10], again[10];
+    bm_handle_t handle;
+    bm_device_mem_u64_t whole;
+    bm_device_mem_t neuron;
+    bm_tensor_t input, output;
+    const bm_net_info_t *net;
+    unsigned long long place;
+    mem_info_t needs;
+    void *runtime, *other;
+    size_t bytes;
+    int core = 0, no_core = 1;
+    FILE *model = argc == 2 ? fopen(argv[1], "rb") : NULL;
+    NEED(model && (bytes = fread(file, 1, sizeof file, model)) > 1000);
+    NEED(fread(data, 1, sizeof data, stdin) == sizeof data);
+    fclose(model);
+    NEED(!bm_dev_request(&handle, 0) && (runtime = bmrt_create_ex(&handle, 1)) && (other = bmrt_create(handle)));
+    bmrt_set_flags(runtime, BM_RUNTIME_SHARE_MEM | BM_RUNTIME_FREE_COEFF);
+    NEED(bmrt_get_flags(runtime) == 17 && bmrt_get_bmodel_info(argv[1], &needs) && needs.neuron_mem.size > 784 * 4);
+    NEED(!bmrt_load_bmodel_with_mem(runtime, argv[1], &needs)); /* nothing is set aside */
+    set_aside(handle, &needs.neuron_mem);
+    set_aside(handle, &needs.io_mem);
+    needs.neuron_mem.size -= 1;
+    NEED(!bmrt_load_bmodel_with_mem(runtime, argv[1], &needs) && strstr(bmcapi_last_error(), "neuron_mem"));
+    needs.neuron_mem.size += 1;
+    NEED(bmrt_load_bmodel_with_mem(runtime, argv[1], &needs) && (net = bmrt_get_network_info(runtime, "LeNet")));
+    NEED(bmrt_get_stage_size(runtime, "LeNet") == 1 && bmrt_get_neuron_number(runtime, "LeNet") == 1);
+    neuron = bmrt_get_neuron_memory(runtime, "LeNet", 0, &core, 1);
+    NEED((int64_t)bm_mem_get_device_addr(neuron) == needs.neuron_mem.addr);
+    NEED(!bm_mem_get_device_size(bmrt_get_neuron_memory(runtime, "LeNet", 1, &core, 1)));
+    NEED(!bmrt_tensor_ex(&input, runtime, 1, net->input_dtypes[0], net->stages[0].input_shapes[0]));
+    NEED(bmrt_tensor_ex(&input, runtime, 0, net->input_dtypes[0], net->stages[0].input_shapes[0]));
+    NEED(bmrt_tensor_ex(&output, runtime, 0, net->output_dtypes[0], net->stages[0].output_shapes[0]));
+    NEED(bmrt_get_stage_index(runtime, "LeNet", &input) == 0 && !bm_memcpy_s2d(handle, input.device_mem, data));
+    NEED(bmrt_pre_alloc_neuron_multi_cores(runtime, "LeNet", 0, &core, 1));
+    NEED(!bmrt_pre_alloc_neuron_multi_cores(runtime, "LeNet", 1, &core, 1));
+    NEED(bmrt_launch_tensor_multi_cores(runtime, "LeNet", &input, 1, &output, 1, true, false, &core, 1));
+    NEED(!bm_thread_sync_from_core(handle, 0) && !bm_memcpy_d2s_partial(handle, found, output.device_mem, 40));
+    NEED(!bmrt_launch_tensor_multi_cores(runtime, "LeNet", &input, 1, &output, 1, true, false, &no_core, 1));
+    NEED(!bmrt_launch_tensor_multi_cores(runtime, "LeNet", &input, 1, &output, 1, true, false, NULL, 1 << 30));
+    NEED(!bmrt_launch_tensor_multi_thread(runtime, "LeNet", &input, 1, &output, 1, 5, true, false, &core, 1));
+    NEED(bmrt_pre_alloc_mem_multi_thread(runtime, 5, &needs) && !bm_memset_device(handle, 0, output.device_mem));
+    NEED(bmrt_launch_tensor_multi_thread(runtime, "LeNet", &input, 1, &output, 1, 5, true, false, NULL, 0));
+    NEED(!bm_memcpy_d2s_partial(handle, again, output.device_mem, 40) && !memcmp(found, again, 40));
+    bmrt_print_network_info(net);
+    NEED(!*bmcapi_last_error());
+    bmrt_trace(runtime);
+    NEED(!bm_malloc_device_byte_u64(handle, &whole, bytes));
+    NEED(!bm_mem_mmap_device_mem_no_cache_u64(handle, &whole, &place));
+    memcpy((void *)place, file, bytes);
+    NEED(bmrt_load_bmodel_in_device(other, (void *)place, bm_mem_get_device_addr_u64(whole), bytes));
+    NEED(!bmrt_load_bmodel_in_device(other, (void *)place, bm_mem_get_device_addr_u64(whole), bytes + 1));
+    memset(again, 0, sizeof again);
+    NEED(bmrt_launch_tensor_multi_cores(other, "LeNet", &input, 1, &output, 1, true, false, NULL, 0));
+    NEED(!bm_memcpy_d2s_partial(handle, again, output.device_mem, 40) && !memcmp(found, again, 40));
+    NEED(bmrt_get_bmodel_data_info(file, bytes, &needs) && needs.io_mem.addr == -1);
+    bmrt_destroy_without_coeff(runtime);
+    NEED(bmrt_get_stage_size(runtime, "LeNet") == 0);
+    bm_dev_free(handle);
+    fwrite(found, 1, sizeof found, stdout);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def lenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = tmp_path_factory.mktemp("models") / "lenet.bmodel"
     bmcompiler.compile(LENET / "deploy.prototxt", LENET / "lenet.caffemodel", target="bm1684").save(model)
-    file.write_text(PROGRAM)
+    return model
+
+
+@pytest.mark.parametrize(("text", "name"), [(PROGRAM, "launches"), (STEPS, "steps")], ids=["launches", "steps"])
+def test_launches_and_what_they_refuse(built: Path, lenet: Path, tmp_path: Path, text: str, name: str) -> None:
+    model, file = lenet, tmp_path / f"{name}_bmrt.c"
+    file.write_text(text)
     x = np.random.default_rng(0).random((1, 1, 28, 28), np.float32)
     done = run(program(built, "bmrt", file, "gcc", *SANITIZED), model, given=x.tobytes())
     assert done.returncode == 0, done.stdout.decode(errors="replace") + done.stderr.decode()

@@ -146,15 +146,19 @@ NETWORKS = Walk(
     {
         "bm_handle_t": "handle", "runtime_t": "runtime", "bm_device_mem_t": "mem", "bm_shape_t": "shape",
         "const bm_shape_t *": "&shape", "const char *": '"absent"', "name_t": '"absent"', "const int *": "shape.dims",
-        "const void *": "scratch",
+        "const void *": "scratch", "void *": "scratch", "mem_info_t *": "&needs", "const mem_info_t *": "&needs",
     },
-    _HANDLES | {"runtime_t": (*STRANGE, "handle", "over")},
+    _HANDLES | {"runtime_t": (*STRANGE, "handle", "over"), "const bm_net_info_t *": ("NULL", "(uintptr_t)scratch")},
     beside={
         "dtype": ("99",), "num_dims": ("0", "9"), "bmodel_path": ('"absent"',), "net_name": ('"absent"',),
-        "index": ("-1", "5"), "size": ("64",), "shape": ("none",),
+        "index": ("-1", "5"), "size": ("64",), "shape": ("none",), "devid": ("-1", "1"),
+        "dev_addr": ("0", "4096"), "mem_info": ("&lost",), "core_num": ("-1", "2", "0x7fffffff"),
     },
-    globals=_CARD_GLOBALS + "static void *runtime, *over; static bm_shape_t shape = {2, {1, 4}}, none;",
-    without=frozenset({"bmrt_launch_tensor", "bmrt_launch_tensor_ex", "bmrt_shape_is_same"}),  # below
+    globals=_CARD_GLOBALS + "static void *runtime, *over; static bm_shape_t shape = {2, {1, 4}}, none;"
+    "static mem_info_t needs, lost = {{4096, 8}, {4096, 8}, {4096, 8}, {4096, 8}, {4096, 8}};",
+    without=frozenset(
+        {f"bmrt_launch_tensor{one}" for one in ("", "_ex", "_multi_cores", "_multi_thread")} | {"bmrt_shape_is_same"}
+    ),  # below
 )  # fmt: skip
 COMMANDS = Walk(
     tpukernel.LIBRARY,

@@ -13,10 +13,10 @@ import pytest
 import bmcompiler
 from bmcompiler.capi.api import Api, Prototype, Variable
 from bmcompiler.runtime import Session, bmlib
-from bmcompiler.runtime.bmlib import BmStatus, bm_device_mem_t, bm_shape_t, bm_tensor_t
+from bmcompiler.runtime.bmlib import BmStatus, bm_device_mem_t, bm_net_info_t, bm_shape_t, bm_tensor_t
 from bmcompiler.runtime.bmlib.cards import bm_perf_monitor_t
 from bmcompiler.runtime.bmlib.kernels import KernelModule
-from bmcompiler.runtime.bmlib.types import BMLIB, BMRT, CPU_FAULT, BmMemType
+from bmcompiler.runtime.bmlib.types import BMLIB, BMRT, CPU_FAULT, BmMemType, mem_info_t, memory_t
 
 LENET = Path(__file__).resolve().parents[2] / "models" / "lenet"
 BYTES = 64
@@ -50,6 +50,8 @@ def good() -> Values:
         "handles_t": [handle],
         "buffers_t": [bytes(BYTES)],
         "cores_t": bytes(4),
+        **dict.fromkeys(("mem_info_t *", "const mem_info_t *"), mem_info_t(*[memory_t(0, 0)] * 5)),
+        "const bm_net_info_t *": object.__new__(bm_net_info_t),
         "char *": "file",
         "bm_perf_monitor_t *": bm_perf_monitor_t(0, 0, 0),
         **{one: [] for one in ("pairs_t", "launches_t")},
