@@ -63,7 +63,8 @@ def _needed(model: BModel) -> mem_info_t:
         sum(weights.values()),
         sum(max(stage.io_size for stage in net.stages) for net in model.nets),
     )
-    return mem_info_t(*(memory_t(_NOWHERE, size) for size in sizes))
+    instructions, variable, neuron, coefficients, io = (memory_t(_NOWHERE, size) for size in sizes)
+    return mem_info_t(instructions, variable, neuron, coefficients, io)
 
 
 def _load(runtime: NetworkRuntime, model: BModel, given: mem_info_t) -> bool:

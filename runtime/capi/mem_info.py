@@ -18,7 +18,9 @@ def mem_info_reader(library: Callable[[], CLibrary]) -> Read:
         if not address:
             return None
         raw = library().layout("mem_info_t").from_address(address)
-        return mem_info_t(*(memory_t(getattr(raw, one).addr, getattr(raw, one).size) for one in _PARTS))
+        memories = (memory_t(getattr(raw, one).addr, getattr(raw, one).size) for one in _PARTS)
+        instructions, variable, neuron, coefficients, io = memories
+        return mem_info_t(instructions, variable, neuron, coefficients, io)
 
     return read
 

@@ -42,6 +42,9 @@ class Walk:
         sentence: C expression for what was said last. reset: C before each call.
         beside: wrong values by parameter name, of which the function itself must say something.
         twins: the same wrong value for a parameter of another type: by type, from value to value.
+        handles: types of handles: before they are made (all zero) and after `end` no function takes them.
+        end: statements that release everything, which another thread runs; then they are over for all.
+        lenient: functions that take NULL handles, and so do nothing before anything is made.
     """
 
     library: CLibrary
@@ -53,6 +56,9 @@ class Walk:
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     twins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
+    handles: tuple[str, ...] = ()
+    end: tuple[str, ...] = ()
+    lenient: frozenset[str] = frozenset()
     globals: str = ""
 
 
@@ -119,6 +125,15 @@ def _filled(walk: Walk, name: str, variable: str) -> str:
     return text
 
 
+def strangers(walk: Walk, *, begun: bool) -> Iterator[tuple[str, str]]:
+    """By function with a handle: a statement that calls it with right arguments whose handles are none, or over."""
+    for prototype in walk.library.prototypes:
+        places = [index for index, one in enumerate(prototype.parameters) if one.c_type in walk.handles]
+        if places and prototype.name not in walk.without and (begun or prototype.name not in walk.lenient):
+            good = walk.good[prototype.parameters[places[0]].c_type]
+            yield prototype.name, _check(walk, prototype, places[0], good, "")
+
+
 def steps(walk: Walk, name: str) -> str:
     """A C function `name` that makes the calls; 200 at most in one function, for the compiler's sake."""
     parts = list(calls(walk))
@@ -145,8 +160,70 @@ static void said(int right, const char *call, const char *word, const char *sent
 """
 
 
+def whole_life(walk: Walk, *headers: str) -> str:
+    """The program: calls before anything is made; misuse in this thread, then in another with the same handles, which
+    releases them; calls after that. Prints what is wrong and the number of calls, ends with 0 where all is right.
+    """
+    before, after = (" ".join(call for _, call in strangers(walk, begun=begun)) for begun in (False, True))
+    released = " ".join(f'{walk.reset} {one}; right("{one}", {walk.sentence});' for one in walk.end)
+    return f"""{head(walk, *headers, "pthread.h")}{steps(walk, "part")}
+static void right(const char *call, const char *sentence)
+{{
+    count++;
+    if (*sentence)
+        bad++, printf("%s -> '%s'\\n", call, sentence);
+}}
+static void before(void) {{ {before} }}
+static void after(void) {{ {after} }}
+static void *other(void *nothing)
+{{
+    part();
+    {released}
+    return nothing;
+}}
+int main(void)
+{{
+    pthread_t thread;
+    before();
+    {walk.prelude}
+    part();
+    if (pthread_create(&thread, NULL, other, NULL) || pthread_join(thread, NULL))
+        return 9;
+    after();
+    printf("%d calls\\n", count);
+    return bad != 0;
+}}
+"""
+
+
+def first_calls(walk: Walk, *headers: str) -> str:
+    """The program: each function with a handle is the very first call of a process of its own, its handles zero."""
+    tries = "".join(
+        f'if (!(child = fork())) {{ {call} fflush(stdout); _exit(bad); }} bad += !ended_well(child, "{name}");\n'
+        for name, call in strangers(walk, begun=False)
+    )
+    return f"""{head(walk, *headers, "sys/wait.h", "unistd.h")}
+static int ended_well(pid_t child, const char *name)
+{{
+    int status;
+    count++;
+    if (waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status))
+        return 1;
+    printf("%s: status %x\\n", name, status);
+    return 0;
+}}
+int main(void)
+{{
+    pid_t child;
+    {tries}
+    printf("%d calls\\n", count);
+    return bad != 0;
+}}
+"""
+
+
 def text(walk: Walk, *headers: str) -> str:
-    """The program: prints what is wrong and the number of calls, ends with status 0 where all were refused."""
+    """The misuse as a function `walk`: prints what is wrong and the number of calls, gives 0 where all were refused."""
     return f"""{head(walk, *headers)}{steps(walk, "part")}
 int walk(void);
 int walk(void)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import EXAMPLES, SANITIZED, VALGRIND, needs_compiler, program, run
-from c_walk import Walk, text
+from c_walk import Walk, first_calls, text, whole_life
 
 from bmcompiler.capi.build import build
 from bmcompiler.runtime.capi import bmkernel, bmlib, bmrt, bmruntime, dmpdv, tpukernel
@@ -48,6 +48,8 @@ RUNTIME = Walk(
         "batch_size": ("0", "3"), "output_offset": ("1000",),
     },
     without=frozenset({"bm_enum_devices", "bm_device_query", "bm_device_config"}),  # NULL says nothing to them
+    handles=("bmctx_t", "bmdev_t", "bmmem_device_t", "bmnet_t"),
+    end=("bmnet_cleanup(net)", "bmmem_device_free(ctx, mem)", "bm_exit(ctx)"),
     globals="static bmctx_t ctx, exited; static bmdev_t dev, closed; static bmmem_device_t mem, gone;"
     "static bmnet_t net, cleaned; static bmshape_t shape = {BM_FMT_INT8, 2, {1, 64}};",
 )  # fmt: skip
@@ -75,6 +77,8 @@ KERNEL = Walk(
     },
     beside={"fmt": ("99",)},
     without=frozenset({"bmk1880_register"}),
+    handles=("ctx_t", "reader_t"),
+    end=("bmk1880_tl_free(ctx, t)", "bmk1880_cleanup(ctx)"),
     globals="static void *ctx, *cleaned, *op, *far; static tensor_lmem *t, *gone, *lost;",
 )  # fmt: skip
 DRIVER = Walk(
@@ -99,6 +103,12 @@ DRIVER = Walk(
     sentence="dmp_dv_get_last_error_message()",
     reset='dmp_dv_set_last_error_message("");',
     without=frozenset({"dmp_dv_get_last_error_message"}),
+    handles=("dmp_dv_context", "dmp_dv_mem", "dmp_dv_cmdlist"),
+    lenient=frozenset(f"dmp_dv_{one}_{two}" for one in ("context", "mem", "cmdlist") for two in ("retain", "release")),
+    end=(
+        "dmp_dv_cmdlist_release(list)", "dmp_dv_mem_unmap(mem)", "dmp_dv_mem_release(mem)",
+        "dmp_dv_context_release(ctx)",
+    ),
     globals="static dmp_dv_context ctx, left; static dmp_dv_mem mem, gone; static dmp_dv_cmdlist list, over;"
     "static struct dmp_dv_info_v0 info;",
 )  # fmt: skip
@@ -133,6 +143,8 @@ CARDS = Walk(
         "sys_mem": ("mem", "gone"), "coeff_count": ("0", "-1"), "param_list": ("&lost_launch",),
         "core_list": ("&no_core",),
     },
+    handles=("bm_handle_t", "tpu_kernel_module_t"),
+    end=("bm_free_device(handle, mem)", "bm_dev_free(handle)"),
     twins={
         "sg_device_mem_t": {"gone": "sg_gone"}, "sg_device_mem_t *": {"&gone": "&sg_gone"},
         "bm_device_mem_u64_t": {"gone": "u64_gone"}, "bm_device_mem_u64_t *": {"&gone": "&u64_gone"},
@@ -154,6 +166,8 @@ NETWORKS = Walk(
         "index": ("-1", "5"), "size": ("64",), "shape": ("none",), "devid": ("-1", "1"),
         "dev_addr": ("0", "4096"), "mem_info": ("&lost",), "core_num": ("-1", "2", "0x7fffffff"),
     },
+    handles=("bm_handle_t", "runtime_t"),
+    end=("bmrt_destroy(runtime)", "bm_free_device(handle, mem)", "bm_dev_free(handle)"),
     globals=_CARD_GLOBALS + "static void *runtime, *over; static bm_shape_t shape = {2, {1, 4}}, none;"
     "static mem_info_t needs, lost = {{4096, 8}, {4096, 8}, {4096, 8}, {4096, 8}, {4096, 8}};",
     without=frozenset(
@@ -195,19 +209,28 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def walked(built: Path, folder: Path, package: str, source: str, *flags: str) -> None:
+def walked(built: Path, folder: Path, package: str, source: str, *flags: str) -> int:
+    """How many calls a program made, all of which were refused."""
     file = folder / f"walk_{package}.c"
     file.write_text(source)
     done = run(program(built, package, file, "gcc", "-w", "-Wno-error", "-O0", *flags))
     assert done.returncode == 0, done.stdout.decode()[-3000:] + done.stderr.decode()[-500:]
     assert b"Traceback" not in done.stderr and b"fault of the library" not in done.stderr
-    assert int(done.stdout.split()[0]) > 50
+    return int(done.stdout.split()[0])
 
 
 @pytest.mark.parametrize("title", WALKS)
 def test_every_misuse_from_c_is_refused(built: Path, tmp_path: Path, title: str) -> None:
+    """In the thread that made the handles, in another that releases them, before they are made, and after."""
     walk, package, headers = WALKS[title]
-    walked(built, tmp_path, package, text(walk, *headers) + "int main(void) { return walk(); }\n")
+    assert walked(built, tmp_path, package, whole_life(walk, *headers), "-pthread") > 150
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("title", WALKS)
+def test_every_function_may_be_the_first_call_of_a_process(built: Path, tmp_path: Path, title: str) -> None:
+    walk, package, headers = WALKS[title]
+    assert walked(built, tmp_path, package, first_calls(walk, *headers)) > 20
 
 
 def test_every_misuse_inside_of_a_kernel_is_refused_and_its_launch_fails(built: Path, tmp_path: Path) -> None:
@@ -349,7 +372,7 @@ def test_eight_threads_launch_kernels(built: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("title", WALKS)
 def test_the_libraries_themselves_under_address_sanitizer(sanitized: Path, tmp_path: Path, title: str) -> None:
     walk, package, headers = WALKS[title]
-    walked(sanitized, tmp_path, package, text(walk, *headers) + "int main(void) { return walk(); }\n", *SANITIZED)
+    assert walked(sanitized, tmp_path, package, whole_life(walk, *headers), "-pthread", *SANITIZED) > 150
 
 
 @pytest.mark.sweep
