@@ -93,11 +93,21 @@ static int attempt(char **files, bmnet_layer_callback_t convert, bmnet_inst_call
         exit(22);
     return bmnet_builder_build(builder, 1, 2, 8, 8, OPT_NONE) != 0;
 }
+static void *elsewhere(void *files) /* the builder is of the first thread */
+{
+    builders();
+    said(attempt((char **)files, walked, NULL), "a walk in another thread", "failed", bmcapi_last_error());
+    said(!attempt((char **)files, copied, NULL), "a build in another thread", "", "none");
+    bmnet_builder_destroy(builder);
+    return NULL;
+}
 int main(int argc, char **argv)
 {
     size_t i;
+    pthread_t thread;
     setvbuf(stdout, NULL, _IONBF, 0);
     same = copied, issued = walked_on_chip, computed = zeros;
+    unknown(); /* before anything is made */
     if (argc != 5 || bmnet_builder_create(BM_CHIP_BM1880, argv[1], argv[2], NULL, argv[3], NULL, &destroyed))
         return 2;
     bmnet_builder_destroy(destroyed);
@@ -116,6 +126,10 @@ int main(int argc, char **argv)
     visited = 1;
     said(inferred(argv[4]), "a walk on the host", "failed", bmcapi_last_error());
     said(attempt(argv, copied, walked_on_chip), "a walk in instructions", "failed", bmcapi_last_error());
+    visited = 0;
+    if (pthread_create(&thread, NULL, elsewhere, argv) || pthread_join(thread, NULL))
+        return 7;
+    unknown(); /* after everything is over */
     printf("%d calls\n", count);
     return bad != 0;
 }

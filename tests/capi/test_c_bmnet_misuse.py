@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import SANITIZED, needs_compiler, program, run
-from c_walk import Walk, head, steps
+from c_walk import Walk, head, steps, strangers
 
 from bmcompiler.bmnet.c_library import LIBRARY
 
@@ -36,6 +36,7 @@ ALL = Walk(
         "dst": ('"/nowhere/x"', '""', '"/"'), "caffemodel": ('""',),
         "plugin_path": ('"/nowhere/x"', '"/"', '"/dev/null"'),
     },
+    handles=("builder_t", "op_t", "layer_t"),
     globals="#include <stdlib.h>\nstatic bmnet_builder_t builder, destroyed; static bmnet_op_t op, old_op;"
     "static bmnet_layer_t layer, old_layer; static bmnet_layer_callback_t same; static bmnet_cpu_callback_t computed;"
     "static bmnet_inst_callback_t issued;",
@@ -53,10 +54,11 @@ def test_every_misuse_of_bmnet_is_refused(
     built: Path, net: tuple[Path, ...], tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     parts = "".join(steps(replace(ALL, without=frozenset(NAMES - names)), where) for where, names in WHERE.items())
+    parts += f"static void unknown(void) {{ {' '.join(call for _, call in strangers(ALL, begun=True))} }}\n"
     file = tmp_path / "walk_bmnet.c"
-    file.write_text(head(ALL, "bmnet.h", "bmruntime.h") + parts + (HERE / "bmnet_misuse.c").read_text())
+    file.write_text(head(ALL, "bmnet.h", "bmruntime.h", "pthread.h") + parts + (HERE / "bmnet_misuse.c").read_text())
     done = run(
-        program(built, "bmnet bmruntime", file, "gcc", "-w", "-Wno-error", "-O0", *flags),
+        program(built, "bmnet bmruntime", file, "gcc", "-w", "-Wno-error", "-O0", "-pthread", *flags),
         *net,
         tmp_path / "out",
         timeout=60,
