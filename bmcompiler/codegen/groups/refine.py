@@ -17,7 +17,8 @@ def refined(
 ) -> tuple[list[Span], float]:
     """Groups of more than one slice, changed one at a time while that makes the run cheaper, and what they cost.
 
-    A group is left out, joined with the next one, or loses or takes an op at one of its ends.
+    A group is left out, joined with the next one, loses or takes an op at one of its ends, or is cut twice as often: a
+    slice that fills local memory is loaded when the one before it is done with.
 
     Args: least: what `spans` cost. cost: of spans, if it is below a bound. count: ops of the run.
     """
@@ -52,3 +53,6 @@ def _changed(spans: list[Span], number: int, count: int) -> Iterator[list[Span]]
         yield [*before, (start - 1, end, slices), *after]
     if end < (after[0][0] if after else count):
         yield [*before, (start, end + 1, slices), *after]
+    images, channels, rows, columns = slices
+    if rows > 1:
+        yield [*before, (start, end, (images, channels, 2 * rows, columns)), *after]
