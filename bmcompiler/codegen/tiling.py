@@ -372,14 +372,18 @@ class Tiler:
         """Estimated cycles.
 
         Transfers and computation add up, except that in a pipeline everything between the first load and the last
-        store takes as long as the slower of both.
+        store takes as long as the slower of both. Behind the last load the last tile is computed while the one before
+        it is stored.
         """
         tiles = prod(trips.values())
-        counted = [(b, self.bus.load(b)) for b in work.inputs] + [(b, self.bus.store(b)) for b in work.outputs]
-        ends = sum(nbytes for _, nbytes in counted) / self.bytes_per_cycle
-        moved = sum(nbytes * loads(b.axes, order, trips) for b, nbytes in counted)
+        read = [(b, self.bus.load(b)) for b in work.inputs]
+        written = [(b, self.bus.store(b)) for b in work.outputs]
+        moved = sum(nbytes * loads(b.axes, order, trips) for b, nbytes in (*read, *written))
         transfer, compute, streamed = moved / self.bytes_per_cycle, work.cycles * tiles, work.streamed_cycles * tiles
-        time = ends + max(transfer + streamed - ends, compute) if double else transfer + compute
+        time = transfer + compute
+        if double:
+            load, store = (sum(nbytes for _, nbytes in side) / self.bytes_per_cycle for side in (read, written))
+            time = max(transfer + streamed + max(0, work.cycles - store), load + compute + store)
         return time + self.tile_cycles * tiles
 
 
