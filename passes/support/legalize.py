@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
+from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.rewriting import activates, declared, forward
 from bmcompiler.passes.support.decompositions import decompositions_of
-from bmcompiler.passes.support.decompositions.base import FLOATS_ONLY, Draft
+from bmcompiler.passes.support.decompositions.base import FLOATS_ONLY, WEIGHED, Decomposition, Draft
 from bmcompiler.passes.support.decompositions.elementwise import activation_after
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
@@ -28,6 +31,8 @@ class Legalize(Pass):
        ones make of them; so nothing changes on a target that runs the op itself, and nothing is taken apart in vain.
     2. With form = int8 the question is whether the int8 form of a float op runs there (before calibrate, so that the
        new tensors are calibrated); with form = same, and for ops of integers, whether the op as it stands does.
+    3. The first decomposition is used; of those that are weighed the one whose ops take the fewest cycles, if the
+       target has an estimate of all.
 
     Without a target nothing changes.
     """
@@ -76,20 +81,51 @@ class Legalizer:
         return forward(op, value, rewriter)
 
     def draft(self, op: Operation, depth: int) -> tuple[Draft, Value | tuple[Value, ...]] | None:
-        """The first draft that the target takes, for an op that it refuses."""
+        """The first draft that the target takes, for an op that it refuses, or the quickest of weighed ones."""
         if not isinstance(op, TensorOp) or depth == 0:
             return None
-        for decompose in decompositions_of(op):
-            if activates(op) and decompose is not activation_after:  # the others know plain sums and products only
-                continue
-            if self.form == "int8" and decompose in FLOATS_ONLY:
-                continue
+        best: tuple[Draft, Value | tuple[Value, ...]] | None = None
+        least = inf
+        for decompose in self.candidates(op):
+            if best is not None and decompose not in WEIGHED:
+                break
             draft = Draft(self.module, op, decompose.__name__)
             made = decompose(op, draft)
-            if made is not None and not self.accepted(op) and self.leads_on(draft, depth - 1):
+            if made is None or self.accepted(op) or not self.leads_on(draft, depth - 1):
+                draft.discard()
+                continue
+            if decompose not in WEIGHED:
                 return draft, made
-            draft.discard()
-        return None
+            cycles = self.cycles(draft)
+            if best is None or cycles < least:
+                if best is not None:
+                    best[0].discard()
+                best, least = (draft, made), cycles
+            else:
+                draft.discard()
+        return best
+
+    def candidates(self, op: TensorOp) -> Iterator[Decomposition]:
+        """What may be asked about an op; most know plain sums and products only, without a function behind them."""
+        for decompose in decompositions_of(op):
+            if activates(op) and decompose is not activation_after:
+                continue
+            if self.form != "int8" or decompose not in FLOATS_ONLY:
+                yield decompose
+
+    def cycles(self, draft: Draft) -> float:
+        """Of all ops from global memory to there; infinite where the target has no estimate of one."""
+        total = 0
+        for op in draft.ops:
+            if isinstance(op, (Weight, Reshape)):
+                continue
+            found = self.target.cycles(op)
+            if found is None:
+                found = self.target.moving_cycles(op)
+            if found is None:
+                return inf
+            total += found
+        return total
 
     def leads_on(self, draft: Draft, depth: int) -> bool:
         """Whether all ops of a draft are legal and none asks the question again that it should answer."""

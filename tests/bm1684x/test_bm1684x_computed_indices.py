@@ -35,6 +35,7 @@ def net(make: Make, shape: Shape, indices: Shape, updates: Shape = (), dtype: st
 INDEXED: dict[str, Callable[[], Module]] = {
     "rows": net(lambda b, v: b.gather(*v, axis=0), (300, 5), (7, 30)),
     "rows of tables": net(lambda b, v: b.gather(*v, axis=1), (3, 70, 5), (40,)),
+    "elements of tables": net(lambda b, v: b.gather(*v, axis=2), (2, 3, 70), (40, 50)),
     "one of a row": net(lambda b, v: b.gather(*v, axis=0), (90,), ()),
     "many of a row": net(lambda b, v: b.gather(*v, axis=0), (30_000,), (70, 300)),
     "of a row beyond lanes": net(lambda b, v: b.gather(*v, axis=0), (70_000,), (50,)),
@@ -140,7 +141,7 @@ def test_tables_of_all_sizes_are_looked_up(rows: int, dtype: str) -> None:
     np.testing.assert_array_equal(Session(result.model).run(given)["y"], meant(module, given))
 
 
-@pytest.mark.parametrize("name", ["many of a row", "single tuples", "elements", "last elements"])
+@pytest.mark.parametrize("name", ["many of a row", "single tuples", "elements", "last elements", "elements of tables"])
 def test_elements_take_no_transfer_each(name: str) -> None:
     """As a row of 256 bytes does: 74,300 cycles for 16x48x4 elements, where lookups in lanes take 1,200."""
     module = INDEXED[name]()

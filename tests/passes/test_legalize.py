@@ -277,6 +277,7 @@ ON_OTHER_CHIPS = {
     "chosen_rows",
     "diagonals_then_sums",
     "neighbours_by_index",
+    "neighbours_in_planes",
     "product_with_neighbours",
     "product_with_waves",
     "place_of_the_largest",

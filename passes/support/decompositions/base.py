@@ -92,6 +92,8 @@ FOR_INTEGERS: set[Decomposition] = set()
 """Those that hold for integers as well."""
 FLOATS_ONLY: set[Decomposition] = set()
 """Those whose ops lose too much as bytes."""
+WEIGHED: set[Decomposition] = set()
+"""Those of which the one that takes the fewest cycles is used, whichever comes first."""
 BROADCASTING: list[Decomposition] = []
 """Those of all ops that broadcast, tried after their own."""
 
@@ -109,16 +111,21 @@ def decompositions_of(op: TensorOp) -> list[Decomposition]:
     return found
 
 
-def legalizes(*kinds: type[_Op], integers: bool = False, bytes_do: bool = True) -> Callable[[_Typed[_Op]], _Typed[_Op]]:
+def legalizes(
+    *kinds: type[_Op], integers: bool = False, bytes_do: bool = True, weighed: bool = False
+) -> Callable[[_Typed[_Op]], _Typed[_Op]]:
     """Declare a decomposition. Its name and docstring go into SUPPORTED_OPS.md.
 
     Args:
-        integers: it holds for integers as well. bytes_do: its ops of floats may become ops of bytes.
+        integers: it holds for integers as well. bytes_do: its ops of floats may become ops of bytes. weighed: others
+            that are weighed may stand for the op, too, and the target says what takes fewer cycles.
     """
 
     def register(function: _Typed[_Op]) -> _Typed[_Op]:
         if not bytes_do:
             FLOATS_ONLY.add(cast(Decomposition, function))
+        if weighed:
+            WEIGHED.add(cast(Decomposition, function))
         if integers:
             FOR_INTEGERS.add(cast(Decomposition, function))
         for kind in kinds:

@@ -1,8 +1,8 @@
 """Sampling at computed places: where each value comes from and with what weight, element by element on the chip.
 
 Places are computed in f32 and clipped to the axis before anything is picked by them. The values themselves are picked
-as rows of channels by index, one per neighbour, where the target has such a command; else by a product with a matrix
-of weights, which is 0 but for the neighbours.
+by index, one per neighbour, as rows of channels or from the plane of each, where the target has such a command; else by
+a product with a matrix of weights, which is 0 but for the neighbours.
 """
 
 from __future__ import annotations
@@ -25,29 +25,52 @@ _CUBIC = -0.75
 _WHY = "places have to be exact"
 
 
-@legalizes(GridSample, bytes_do=False)
+@legalizes(GridSample, bytes_do=False, weighed=True)
 def neighbours_by_index(op: GridSample, draft: Draft) -> Value | None:
     """Each neighbour of a sampled place is a row of channels picked by a computed index, times its weight, added up."""
-    sizes, images, channels = op.input.shape[2:], op.input.shape[0], op.input.shape[1]
-    if not _real(op) or images * prod(sizes) >= MOST_COUNTED:
+    if not _counted(op):
         return None
-    real, count = Reals(draft, _WHY), prod(op.type.shape[2:])
-    axes = _taps_of_grid(op, real, (images * count, 1))
-    table = real.permute(op.input, (0, *range(2, 2 + len(sizes)), 1))
+    (images, channels), sizes, real = op.input.shape[:2], op.input.shape[2:], Reals(draft, _WHY)
+    table = real.permute(op.input, (0, *range(2, op.input.type.rank), 1))
     table = real.reshape(table, (images * prod(sizes), channels))
+    found = real.reshape(_sum_of_neighbours(op, real, table, 0), (images, prod(op.type.shape[2:]), channels))
+    return real.reshape(real.permute(found, (0, 2, 1)), op.type.shape)
+
+
+@legalizes(GridSample, bytes_do=False, weighed=True)
+def neighbours_in_planes(op: GridSample, draft: Draft) -> Value | None:
+    """Each neighbour of a sampled place is picked from the plane of each channel, times its weight, added up."""
+    if not _counted(op):
+        return None
+    (images, channels), sizes, real = op.input.shape[:2], op.input.shape[2:], Reals(draft, _WHY)
+    axes = (1, 0, *range(2, op.input.type.rank)) if images > 1 else range(op.input.type.rank)
+    table = real.reshape(real.permute(op.input, axes), (channels, images * prod(sizes)))
+    found = real.reshape(_sum_of_neighbours(op, real, table, 1), [op.type.shape[axis] for axis in axes])
+    return real.permute(found, axes)
+
+
+def _counted(op: GridSample) -> bool:
+    return _real(op) and op.input.shape[0] * prod(op.input.shape[2:]) < MOST_COUNTED
+
+
+def _sum_of_neighbours(op: GridSample, real: Reals, table: Value, axis: int) -> Value:
+    """What all places of all images take from a table, whose `axis` has the elements of all images."""
+    images, sizes, count = op.input.shape[0], op.input.shape[2:], prod(op.type.shape[2:])
+    shape = (images * count, 1) if axis == 0 else (1, images * count)
+    axes = _taps_of_grid(op, real, shape)
     total: Value | None = None
     for taps in product(*axes):
-        row = _first_rows(images, count, prod(sizes), draft)
+        row = _first_rows(images, count, prod(sizes), real.draft, shape)
         for (index, _), step in zip(taps, _steps(sizes)):
             row = real("add", row, real("mul", index, float(step)) if step > 1 else index)
-        place = draft.reshape(draft.emit("cast", [row], dtype="i32", truncate=True), (images * count,))
+        whole = real.draft.emit("cast", [row], dtype="i32", truncate=True)
         factors = [weight for _, weight in taps if weight is not None]
-        found = real("gather", table, place, axis=0)
+        found = real("gather", table, real.draft.reshape(whole, (images * count,)), axis=axis)
         if factors:
             found = real("mul", found, reduce(partial(real, "mul"), factors))
         total = found if total is None else real("add", total, found)
     assert total is not None, "a place has neighbours"
-    return real.reshape(real.permute(real.reshape(total, (images, count, channels)), (0, 2, 1)), op.type.shape)
+    return total
 
 
 @legalizes(GridSample, bytes_do=False)
@@ -96,9 +119,9 @@ def _steps(sizes: Sequence[int]) -> list[int]:
     return [prod(sizes[i + 1 :]) for i in range(len(sizes))]
 
 
-def _first_rows(images: int, count: int, size: int, draft: Draft) -> Value:
+def _first_rows(images: int, count: int, size: int, draft: Draft, shape: tuple[int, ...]) -> Value:
     rows = np.repeat(np.arange(images, dtype=np.float32) * np.float32(size), count)
-    return draft.weight(rows.reshape(-1, 1), "images")
+    return draft.weight(rows.reshape(shape), "images")
 
 
 def _taps_of_grid(op: GridSample, real: Reals, shape: tuple[int, ...]) -> list[Taps]:

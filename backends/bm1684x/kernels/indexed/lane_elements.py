@@ -1,7 +1,7 @@
 """Single elements by indices that are known at run time, from tables that fit a lane (bm1684x-vector.md 9.2).
 
 A transfer takes as long for an element as for a row of 256 bytes. Where each lane has the whole table, 64 lanes look
-up an index each in a cycle.
+up an index each in a cycle. Tables that follow each other, of which the same places are meant, take turns.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _MOST = 65_535
 
 
 class LaneElementsKernel(ComputedKernel[Picking]):
-    """gather, gather_elements and gather_nd of single elements: tiles of indices, each lane with the table."""
+    """gather, gather_elements and gather_nd of single elements: tiles of indices, each lane with one table."""
 
     ops = (Gather, GatherElements, GatherNd)
 
-    @rule(f"Rows must be single elements of one table of at most {_MOST} that fills at most half of a lane")
+    @rule(f"Rows must be single elements of tables of at most {_MOST}, each at most three quarters of a lane")
     def small_table(self, op: Picking) -> bool:
         places = places_of(op)
-        single = places.width == places.tables == len(places.sizes) == 1
-        return single and places.rows <= _MOST and 2 * self._table(op) <= self.machine.tiler.lane_bytes
+        single = places.width == len(places.sizes) == 1
+        return single and places.rows <= _MOST and 4 * self._table(op) <= 3 * self.machine.tiler.lane_bytes
 
     def is_quicker(self, op: Picking) -> bool:
         """Whether the table takes less time to load than elements one by one."""
@@ -48,12 +48,16 @@ class LaneElementsKernel(ComputedKernel[Picking]):
         return self.chip.aligned_bytes((1, 1, 1, places_of(op).rows), item_bytes(op.x))
 
     def view(self, op: Picking) -> Shape:
-        """Indices as a feature map."""
-        return self.machine.flat_view(op.results[0].shape, 4, self.is_made(op))
+        """The result as a feature map, where there are several tables with an image for each."""
+        places = places_of(op)
+        if places.tables == 1:
+            return self.machine.flat_view(op.results[0].shape, 4, self.is_made(op))
+        return (places.tables, *self.machine.flat_view((places.count,), 4)[1:])
 
     def grid(self, op: Picking) -> tuple[Axis, ...]:
         n, c, h, w = self.machine.elementwise_grid(self.view(op), 4)
-        return (n, c, Axis(h.size, 1, max(1, self.chip.most_size // w.size)), w)
+        images = n if places_of(op).tables == 1 else Axis(n.size, 1, 1)
+        return (images, c, Axis(h.size, 1, max(1, self.chip.most_size // w.size)), w)
 
     def work(self, op: Picking, box: Box) -> TileWork:
         places, item, chip, view, dims = places_of(op), item_bytes(op.x), self.chip, self.view(op), extents(box)
@@ -61,8 +65,8 @@ class LaneElementsKernel(ComputedKernel[Picking]):
         own, short = places.own is not None, chip.aligned_bytes(dims, 2)
 
         def load(build: Build, address: int) -> None:
-            lanes = min(c, chip.lanes)
-            build.load(build.source(op.x), (1, lanes, 1, places.rows), (0, 0, 0, 1), item, address)
+            source = build.source(op.x) + (0 if places.tables == 1 else box[0][0] * places.rows * item)
+            build.load(source, (1, min(c, chip.lanes), 1, places.rows), (0, 0, 0, 1), item, address)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             numbers, *registers = scratch
@@ -85,15 +89,21 @@ class LaneElementsKernel(ComputedKernel[Picking]):
             reads = [chip.plane(numbers, dims, 2), (table, table + self._table(op))]
             build.issue(command, reads, [chip.plane(outs[0], dims, target.item)])
 
-        inputs = [self.machine.activation_in(op.indices, view, box)]
+        inputs = [self._indices(op, view, box)]
         if own:
             inputs.append(own_elements(places, view, box, chip.aligned_bytes(dims)))
         entries = places.rows * item
-        inputs.append(Buffer(self._table(op), "", entries, load, is_constant(op.x)))
+        inputs.append(Buffer(self._table(op), "" if places.tables == 1 else "n", entries, load, is_constant(op.x)))
         output = self.machine.activation_out(op.result, view, box)
         cycles = places.cycles(self.machine.cycles, dims) + self._index_cycles(dims)
         scratch = (short, *(chip.aligned_bytes(dims),) * places.registers)
         return TileWork(tuple(inputs), (output,), scratch, compute, cycles)
+
+    def _indices(self, op: Picking, view: Shape, box: Box) -> Buffer:
+        """Those of a tile, which are the same for all tables."""
+        if places_of(op).tables == 1:
+            return self.machine.activation_in(op.indices, view, box)
+        return self.machine.activation_in(op.indices, (1, *view[1:]), ((0, 1), *box[1:]), "chw")
 
     def _index_cycles(self, dims: Shape) -> int:
         """Of a bound, of the cast to 16 bits, and of the lookups."""
