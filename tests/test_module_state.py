@@ -33,6 +33,7 @@ REVIEWED = {
     "passes/support/decompositions/base.py: BROADCASTING": "rules, at import",
     "passes/support/decompositions/base.py: FOR_INTEGERS": "rules, at import",
     "passes/support/decompositions/base.py: FLOATS_ONLY": "rules, at import",
+    "passes/support/decompositions/base.py: WEIGHED": "rules, at import",
     "passes/support/decompositions/base.py: DECOMPOSITIONS": "rules, at import",
 }
 """Places that change an object of a module, as `file: name`, and what it holds."""
