@@ -74,8 +74,7 @@ docs-check: $(VENV)/installed-dev
 	$(BIN)/python tools/gen_pages.py --check
 
 # the documentation as a site, site/index.html; a broken link is an error
-site: $(VENV)/installed-dev
-	$(EDITABLE) ".[docs]"
+site: $(VENV)/installed-docs
 	$(BIN)/python tools/make_site.py
 
 # the API reference from the docstrings, docs/api/index.html
@@ -88,8 +87,7 @@ release-check: $(VENV)/installed-dev
 
 # dist/VERSION: wheel, source archive, site, measured bars; used in an empty environment of every supported Python that is
 # installed; then tagged, where the tree is clean. NO_TAG=1: all but the tag
-release: $(VENV)/installed-dev
-	$(EDITABLE) ".[docs]"
+release: $(VENV)/installed-docs
 	$(BIN)/python tools/release.py $(if $(NO_TAG),--no-tag)
 
 # the wheel alone in a new environment; the blocks of README and docs and the notebook run there, in empty folders
@@ -115,6 +113,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 $(VENV)/installed-tasks: $(VENV)/installed-dev
 	$(EDITABLE) ".[tasks]"
+	touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed-dev
+	$(EDITABLE) ".[docs]"
 	touch $@
 
 clean:
