@@ -116,6 +116,7 @@ def compile(
     from bmcompiler.files.kinds import BYTES
     from bmcompiler.files.store import check_output, make_folder
     from bmcompiler.llm.compile import BundleOptions, compile_bundle
+    from bmcompiler.llm.groups import check_positions
     from bmcompiler.llm.model import open_model
     from bmcompiler.llm.text import copy_config, refuse_other_config
 
@@ -124,6 +125,7 @@ def compile(
     precision = _precision(model.architecture.dtype, **given)
     options = BundleOptions(precision, length, tuple(sorted(shorter)), cache, history, head == "scores", opt, check)
     refuse_other_config(model.folder, output)
+    check_positions(model.architecture, options, source)
     make_folder(output.parent)
     check_output(output, BYTES)
     taken: Path | LanguageModel = source if samples is None else _by_samples(model, precision, samples)

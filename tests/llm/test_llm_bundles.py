@@ -359,6 +359,7 @@ def test_the_command_compiles_and_runs(
     write_folder(tmp_path / "other", other, small_tensors(other, np.float16))
     for words, said in (
         (["compile", str(tmp_path / "other"), "-o", str(file)], "config.json: is of another model than"),
+        (["compile", str(folder), "-o", str(tmp_path / "none/x.bmodel"), "--length", "8192"], "was made for"),
         (["run", str(file)], "there is no prompt"),
         (["run", str(file), "--prompt", "a", "--tokens", "1"], "both --prompt and --tokens are given"),
         (["run", str(file), "--prompt", "hello" * 4], "the prompt has 20 tokens, the bundle takes 1 to 16 at once"),
@@ -371,7 +372,7 @@ def test_the_command_compiles_and_runs(
     ):
         status, _, err = bmnet(*words)
         assert status in (1, 2) and said in err and err.count("bmnet-llm: ") == 1, (words, err)
-    assert file.read_bytes() == before
+    assert file.read_bytes() == before and not (tmp_path / "none").exists()
     status, out, _ = bmnet("estimate", str(folder), "--json", "--length", "32", "--plan", "--quantize", "w8f16")
     assert status == 0 and json.loads(out)["planned"]
     status, out, _ = bmnet("estimate", str(folder), "--json", "--length", "32")
