@@ -36,6 +36,7 @@ class Bm1684xChip(LaneFacts):
     most_pad: int = MAX_PAD
     most_step: int = MAX_STEP
     word_sums: bool = True
+    constant_terms: bool = True
     winograd: bool = True
     idle_depths: Mapping[int, Sequence[int]] = field(default_factory=lambda: _IDLE_DEPTHS, hash=False)
     copy_limits: CopyLimits = COPY_LIMITS

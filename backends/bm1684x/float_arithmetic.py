@@ -27,8 +27,8 @@ class Bm1684xArithmetic(FlushingUnits):
         return np.where(np.isnan(x), np.int32(0), fp32.to_int(x))
 
     def series(self, x: Floats, table: Table, terms: int) -> Floats:
-        """By Horner's rule from the last coefficient down to the constant term 0."""
-        return fp32.horner(x, np.concatenate([np.zeros(1, np.float32), entries(table, terms)]))
+        """By Horner's rule from the last coefficient down to the constant term."""
+        return fp32.horner(x, entries(table, terms + 1))
 
     def lookup(self, indices: Int32s, table: Table, entries_used: int) -> Floats:
         """The low bits of the index count."""

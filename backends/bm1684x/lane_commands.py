@@ -161,7 +161,7 @@ class LaneCommandMaker:
                 self._add(arithmetic.cast(shape, wide, narrow, Rounding.HALF_EVEN), target, target)
 
     def series(self, target: Words, source: Words, table: Table | int, terms: int) -> None:
-        """The first terms of a power series; its constant term is stored as 0."""
+        """The first terms of a power series behind its constant term, which is stored, too."""
         row = self._table(table) + _lane(source)
         command = special.taylor(target.shape, _place(target), _place(source), row, terms + 1, F32)
         self._add(command, target, source)

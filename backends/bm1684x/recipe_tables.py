@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding
 from bmcompiler.backends.bm1684x.instructions import arithmetic, special
 from bmcompiler.backends.bm1684x.instructions.operands import Command, Operand, constant
 from bmcompiler.backends.bm1684x.static_tables import FIRST_POWER, LAST_POWER, StaticTable
-from bmcompiler.backends.lanes.tables import Table
+from bmcompiler.backends.lanes.tables import NORMAL, POWER_OF_TWO, Table
 from bmcompiler.chip import Dims
 from bmcompiler.numeric import fp32
 from bmcompiler.numeric.arrays import Floats
@@ -31,10 +31,13 @@ _SIZES = {
     Table.EXP_SERIES: 32,
     Table.LOG_SERIES: 64,
     Table.SINE_SERIES: 32,
+    Table.SERIES_OF_TWO: 16,
+    Table.NORMAL_SERIES: 16,
     Table.INTEGERS: _BYTES,
     Table.POWERS_OF_E: _BYTES,
     Table.LOGARITHMS: _BYTES,
 }
+"""Words that belong to each; all together are whole vectors."""
 _DRAFT = sum(_SIZES.values()) * _WORD
 SPACE = _DRAFT + _BYTES * _WORD
 """Bytes of a lane that all tables take together, and a draft."""
@@ -42,12 +45,8 @@ SPACE = _DRAFT + _BYTES * _WORD
 
 # -- what they hold ----------------------------------------------------------------------------------------------------
 def entries(table: Table, count: int) -> Floats:
-    """The first entries; of a series the coefficients of x, x**2..., which begin behind its constant term 0."""
-    return _ENTRIES[table]()[_is_series(table) :][:count]
-
-
-def _is_series(table: Table) -> bool:
-    return _SIZES[table] < _BYTES
+    """The first entries, of a series its constant term first."""
+    return _ENTRIES[table]()[:count]
 
 
 def _stored(table: StaticTable) -> Floats:
@@ -91,6 +90,8 @@ _ENTRIES: dict[Table, Callable[[], Floats]] = {
     Table.EXP_SERIES: _exp_series,
     Table.LOG_SERIES: lambda: _stored(static_tables.LOG),
     Table.SINE_SERIES: _sine_series,
+    Table.SERIES_OF_TWO: lambda: np.array(POWER_OF_TWO, np.float32),
+    Table.NORMAL_SERIES: lambda: np.array(NORMAL, np.float32),
     Table.INTEGERS: _integers,
     Table.POWERS_OF_E: _powers,
     Table.LOGARITHMS: _logarithms,
@@ -151,6 +152,12 @@ def _make_sine_series(at: int, draft: int) -> Iterator[Command]:
     yield arithmetic.binary(Ar.SUB, _shape(words), _row(at, 3, 4), zero, _row(draft, 3, 4))
 
 
+def _make_of_numbers(table: Table, at: int, draft: int) -> Iterator[Command]:
+    """Of what is not in static memory, a command for each."""
+    for place, value in enumerate(entries(table, _SIZES[table])):
+        yield _filled(at + _WORD * place, 1, int(value.view(np.uint32)))
+
+
 def _place_by_byte(at: int, draft: int) -> Iterator[Command]:
     below = -FIRST_POWER
     yield _filled(at, _BYTES)
@@ -192,6 +199,8 @@ _MADE: dict[Table, Callable[[int, int], Iterator[Command]]] = {
     Table.EXP_SERIES: _make_exp_series,
     Table.LOG_SERIES: _make_log_series,
     Table.SINE_SERIES: _make_sine_series,
+    Table.SERIES_OF_TWO: partial(_make_of_numbers, Table.SERIES_OF_TWO),
+    Table.NORMAL_SERIES: partial(_make_of_numbers, Table.NORMAL_SERIES),
     Table.INTEGERS: _make_integers,
     Table.POWERS_OF_E: _make_powers,
     Table.LOGARITHMS: _make_logarithms,

@@ -58,6 +58,7 @@ class LaneFacts(LaneChip):
         least_run: bytes that a run of consecutive bytes in a lane costs at least.
         word_sums: whether words are added as integers; division and lookups then take long beside it.
         own_tables: whether programs bring tables of 256 words, and a lookup takes no longer than a sum.
+        constant_terms: whether series have one, and programs bring series.
         winograd: whether dense convolutions of floats with windows of 3 x 3 are computed by Winograd's algorithm.
         line_cells: how convolutions are judged for Winograd's algorithm along one axis; None: never.
         command_bytes: that cross the bus in the time in which a transfer starts.
@@ -84,6 +85,7 @@ class LaneFacts(LaneChip):
     least_run: int = 128
     word_sums: bool = False
     own_tables: bool = False
+    constant_terms: bool = False
     winograd: bool = False
     line_cells: LineCells | None = None
     command_bytes: int = 1 << 14

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bmcompiler.backends.lanes.facts import LaneFacts
 from bmcompiler.backends.lanes.operands import Immediate
 from bmcompiler.backends.lanes.tables import BYTE_VALUES, AnyTable, Table
 from bmcompiler.backends.lanes.units import Unit
@@ -99,13 +100,14 @@ def float_bits(value: float) -> int:
 
 
 class Recorder:
-    """Records the steps of a recipe; `word_sums`, `own_tables`: of `LaneFacts`, for recipes that know another way.
+    """Records the steps of a recipe; `facts`: of the chip, for recipes that know several ways.
 
     `folded`: reductions over h and w are those of columns first, and then of the row that is left.
     """
 
-    def __init__(self, inputs: int, word_sums: bool = False, own_tables: bool = False, folded: bool = False) -> None:
-        self.inputs, self.word_sums, self.own_tables, self.folded = inputs, word_sums, own_tables, folded
+    def __init__(self, inputs: int, facts: LaneFacts, folded: bool = False) -> None:
+        self.inputs, self.folded = inputs, folded
+        self.word_sums, self.own_tables, self.constant_terms = facts.word_sums, facts.own_tables, facts.constant_terms
         self.steps: list[RecipeStep] = []
         self._heights = [TILE] * inputs
 
@@ -215,7 +217,7 @@ class Recorder:
         return self._add(RecipeStep(Unit.RSQRT, (a,)))
 
     def series(self, a: Register, table: Table, terms: int) -> Register:
-        """c[0] * a + c[1] * a**2 + ... with the coefficients of a table."""
+        """c[0] * a + c[1] * a**2 + ... with the coefficients of a table, behind its constant term if it has one."""
         return self._add(RecipeStep(Unit.SERIES, (a,), table=table, terms=terms))
 
     def lookup(self, a: Register, table: AnyTable) -> Register:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,12 +117,20 @@ class Steps:
 
     @cached_property
     def _places(self) -> tuple[RegisterPlace, ...]:
-        """Where the result of each step goes."""
+        """Where the result of each step goes: beside its operands where that takes no more planes."""
+        least = self._placed({})
+        if self.apart:
+            return least
+        beside = self._placed(_highest(least))
+        return beside if _highest(beside) == _highest(least) else least
+
+    def _placed(self, free: Mapping[bool, int]) -> tuple[RegisterPlace, ...]:
+        """The first place that is free; if one up to `free`, by kind, is beside the operands, the first of these."""
         last_use = self._last_uses()
         last = self.steps[-1]
         end = self.inputs + len(self.steps) - 1
         in_place = last.in_place and not self.apart
-        kept = set() if in_place else {s.number for s in last.sources if not isinstance(s, Immediate)}
+        kept = set() if in_place else set(_read(last))
         taken: dict[RegisterPlace, int] = {}
         places: list[RegisterPlace] = []
         for number, step in enumerate(self.steps, self.inputs):
@@ -129,9 +138,12 @@ class Steps:
             taken = {place: by for place, by in taken.items() if last_use[by] > ready}
             small = step.small
             may_be_result = small == last.small and step.height != COLUMNS and (number == end or number not in kept)
-            place = RegisterPlace(small, 0 if may_be_result else 1)
-            while place in taken:
-                place = RegisterPlace(small, place.plane + 1)
+            first, read = 0 if may_be_result else 1, {places[n - self.inputs] for n in _read(step) if n >= self.inputs}
+            most = 0 if number == end else free.get(small, 0)
+            open_places = (RegisterPlace(small, plane) for plane in range(first, most + 1))
+            place = next((place for place in open_places if place not in taken and place not in read), None)
+            if place is None:
+                place = next(p for p in (RegisterPlace(small, plane) for plane in count(first)) if p not in taken)
             if step.unit is Unit.MAC:
                 place = self._place_of_total(step, number, places, last_use)
             taken[place] = number
@@ -152,9 +164,8 @@ class Steps:
         """By register: the last one that is computed from it."""
         last_use = list(range(self.inputs + len(self.steps)))
         for number, step in enumerate(self.steps, self.inputs):
-            for source in step.sources:
-                if not isinstance(source, Immediate):
-                    last_use[source.number] = number
+            for read in _read(step):
+                last_use[read] = number
         return last_use
 
     def needs_default_layout(self, number: int) -> bool:
@@ -266,12 +277,22 @@ def record(
     Args: axes, dtype: see `Steps`. given: inputs by operand of the recipe, where one is given twice. folded: see
         `Recorder`.
     """
-    recorder = Recorder(inputs, chip.word_sums, chip.own_tables, folded)
+    recorder = Recorder(inputs, chip, folded)
     result = recipe(recorder, *map(Register, given or range(inputs)), *arguments, **named)
     last = recorder.steps[-1] if recorder.steps else None
     if last is None or last.unit is Unit.MAC or result.number != inputs + len(recorder.steps) - 1:
         recorder.copy(result)
     return Steps(chip, arithmetic, timing, inputs, tuple(recorder.steps), axes, dtype)
+
+
+def _highest(places: Sequence[RegisterPlace]) -> dict[bool, int]:
+    """The highest plane of each kind."""
+    return {small: max((place.plane for place in places if place.small == small), default=0) for small in (False, True)}
+
+
+def _read(step: RecipeStep) -> list[int]:
+    """Numbers of the registers that it reads."""
+    return [source.number for source in step.sources if not isinstance(source, Immediate)]
 
 
 def _tensors(step: RecipeStep) -> int:

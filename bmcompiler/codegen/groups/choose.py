@@ -85,9 +85,12 @@ class Plans:
         return plan_residency(stripes, kernels.blocks, outside, self.tiler, self.copier, hopeless)
 
 
-_HEAVY = 8
-"""Part of a lane from which on the weights of an op are many; `_PARTS`: that parts of them take."""
-_PARTS = 26
+_HEAVY, _EARLY = 8, 16
+"""Parts of a lane from which on the weights of an op are many, and those of one whose loads nothing hides, as nothing
+that takes long is before it; `_PARTS`: that parts of them take.
+"""
+_PARTS, _FEWEST = 26, 4
+"""`_FEWEST`: parts of weights, so that the first is there early enough to be worth it."""
 _LONG, _BANDS, _IMAGES = 4096, 4, 8
 """Cycles of loads from which on an op is cut for them, and into how many parts of rows and of images."""
 
@@ -199,17 +202,18 @@ def _shared_weights(segments: Segments, groups: Sequence[Group]) -> Iterator[Gro
 
     Where rows lie in lanes it is cut along their columns.
     """
-    taken = {op for ops, _ in groups for op in ops}
+    taken, heavy = {op for ops, _ in groups for op in ops}, _EARLY
     for op, work in zip(segments.ops, segments.works):
         if work is None or op in taken or len(op.results) != 1:
             continue
         weights = max((buffer.lane_bytes for buffer in work.inputs if buffer.coefficient), default=0)
-        if weights * _HEAVY < segments.tiler.lane_bytes:
+        if weights * heavy < segments.tiler.lane_bytes:
             continue
+        heavy = _HEAVY if weights * _HEAVY >= segments.tiler.lane_bytes else heavy
         grain, box = segments.copier.grain(op.results[0]), list(whole_box(four_axes(op.results[0].shape)))
         axis = 1 if grain[2] == 1 else 3
         size = box[axis][1]
-        count = min(-(-size // grain[axis]), -(-weights * _PARTS // segments.tiler.lane_bytes))
+        count = min(-(-size // grain[axis]), max(_FEWEST, -(-weights * _PARTS // segments.tiler.lane_bytes)))
         box[axis] = cuts(size, count, grain[axis])[0]
         if count > 1 and segments.kernels.part(op, tuple(box)) is not None:
             yield [op], (1, count, 1, 1) if axis == 1 else (1, 1, 1, count)
