@@ -44,10 +44,10 @@ def _entry(row: Row) -> str:
 
 def _lines(row: Row) -> Iterator[str]:
     yield f"`{row.name}`({', '.join(map(_parameter, row.parameters))})"
-    typings = [row.typing(chip) for chip in CHIPS]
-    for chips, typing in ((" and ".join(CHIPS), typings[0]),) if typings[0] == typings[1] else zip(CHIPS, typings):
-        types = "; ".join(f"{_variants(form.variants)}`{form}`" for form in row.forms(chips.split()[-1]) if typing)
-        yield f"{chips}: {types or 'does not exist'}"
+    for typing, alike in groupby(CHIPS, row.typing):
+        chips = list(alike)
+        types = "; ".join(f"{_variants(form.variants)}`{form}`" for form in row.forms(chips[0]) if typing)
+        yield f"{' and '.join(chips)}: {types or 'does not exist'}"
     notes = [{"L": "local", "G": "global"}.get(row.local, f"limited: local where {row.local}")]
     if row.broadcast in _BROADCAST:
         notes.append(f"broadcasts ({_BROADCAST[row.broadcast]})")

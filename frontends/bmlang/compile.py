@@ -212,7 +212,7 @@ def _target(program: Program) -> Target:
     if program.chip == "BM1682":
         raise UnsupportedError(
             "no instruction facts of the BM1682 are public, so nothing can be compiled for it",
-            remedy="compute in the mode COMPUTE_CPU, or compile for the BM1684",
+            remedy="compute in the mode COMPUTE_CPU, or compile for the BM1684 or BM1684X",
         )
     return find_target(program.chip.lower())
 

@@ -28,7 +28,7 @@ class Program:
     """What `init` begins. As a context manager it is the current program inside `with`, and the former one after it.
 
     Attributes:
-        chip: "BM1682" or "BM1684". out_dir: where compiled files go.
+        chip: one of `CHIPS`. out_dir: where compiled files go.
         relaxed: an unsigned result of an integer matrix product may come from signed inputs (bmlang.md 6, row 8).
         arithmetic: whose float arithmetic eager results have.
     """
@@ -197,7 +197,7 @@ def init(
         mode: COMPUTE_CPU evaluates operators at once, COMPILE_TPU records them, BOTH does both.
         chip: whose rules hold. out_dir: for compiled files, "./compilation" if empty.
         relaxed: accept unsigned results of integer matrix products with signed inputs.
-        arithmetic: FRAMEWORK, or CHIP for float results with the bits of the compiled program (BM1684).
+        arithmetic: FRAMEWORK, or CHIP for float results with the bits of the compiled program.
     """
     program = Program(mode, chip, out_dir, relaxed=relaxed, arithmetic=arithmetic)
     program.begin()

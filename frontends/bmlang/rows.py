@@ -10,7 +10,7 @@ from typing import Any
 from bmcompiler.frontends.bmlang import types
 from bmcompiler.frontends.bmlang.typings import Form, forms
 
-CHIPS = ("BM1682", "BM1684")
+CHIPS = ("BM1682", "BM1684", "BM1684X")
 _DEFAULTS: dict[str, Any] = {
     "true": True,
     "false": False,
@@ -76,7 +76,7 @@ class Row:
 
     Attributes:
         signature: the vendor's parameters in the vendor's order, as "KIND NAME" or "KIND NAME=DEFAULT".
-        bm1682, bm1684: which element types the chip takes, see `typings`.
+        bm1682, bm1684: which element types the chip takes, see `typings`; the BM1684X takes those of the BM1684.
         local: "L", "G", or the condition under which a limited local operator is local (bmlang.md 5).
         broadcast: "" for equal shapes, "both", "second" (the second operand only), "leading" (leading axes of the
             mask), "any" where shapes follow a rule of the operator.
@@ -121,7 +121,7 @@ class Row:
 
     def typing(self, chip: str) -> str:
         """Element types on a chip; empty where it does not have the operator."""
-        return {"BM1682": self.bm1682, "BM1684": self.bm1684}[chip]
+        return self.bm1682 if chip == "BM1682" else self.bm1684
 
     def forms(self, chip: str) -> tuple[Form, ...]:
         """The same, taken apart."""

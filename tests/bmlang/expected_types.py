@@ -212,4 +212,4 @@ def allowed(name: str, chip: str, variant: str, ins: Types, outs: Types) -> bool
     """Whether an operator takes these types on a chip."""
     if name in BY_VARIANT:
         return floats(ins, outs) if chip == "BM1682" else BY_VARIANT[name](variant, ins, outs)
-    return EXPECTED[name][chip == "BM1684"](ins, outs)
+    return EXPECTED[name][chip != "BM1682"](ins, outs)

@@ -11,6 +11,7 @@ from bmcompiler.passes.support.decompositions import (
     matrix,
     placing,
     pooling,
+    products,
     recurrent,
     reduction,
     regions,
@@ -22,6 +23,6 @@ from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decomp
 
 __all__ = [
     "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
-    "elementwise", "large_reduction", "layout", "matrix", "placing", "pooling", "recurrent", "reduction",
-    "regions", "resample", "sampling", "spectrum",
+    "elementwise", "large_reduction", "layout", "matrix", "placing", "pooling", "products", "recurrent",
+    "reduction", "regions", "resample", "sampling", "spectrum",
 ]  # fmt: skip
