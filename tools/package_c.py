@@ -6,9 +6,9 @@ OUTPUT (default dist/package) gets bmcompiler-c_VERSION_ARCH.deb, which installs
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,10 +52,14 @@ def lay_out(root: Path) -> None:
 
 def main() -> None:
     """Make both files."""
-    output = Path(sys.argv[1] if len(sys.argv) > 1 else "dist/package")
-    output.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").partition("\n\n")[2], usage="package_c.py [-h] [OUTPUT]"
+    )
+    parser.add_argument("output", nargs="?", type=Path, default=Path("dist/package"), metavar="OUTPUT")
+    output: Path = parser.parse_args().output
     if shutil.which("dpkg-deb") is None:
         raise SystemExit("there is no dpkg-deb: install dpkg")
+    output.mkdir(parents=True, exist_ok=True)
     architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True)
     facts = {"version": version("bmcompiler"), "architecture": architecture.stdout.strip()}
     package = "bmcompiler-c_{version}_{architecture}.deb".format_map(facts)

@@ -45,6 +45,7 @@ class Walk:
         handles: types of handles: before they are made (all zero) and after `end` no function takes them.
         end: statements that release everything, which another thread runs; then they are over for all.
         lenient: functions that take NULL handles, and so do nothing before anything is made.
+        lost: functions without handles that are refused where nothing is begun.
     """
 
     library: CLibrary
@@ -59,6 +60,7 @@ class Walk:
     handles: tuple[str, ...] = ()
     end: tuple[str, ...] = ()
     lenient: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
     globals: str = ""
 
 
@@ -86,7 +88,8 @@ def _wrong(walk: Walk, one: Variable) -> Iterator[str]:
         yield "NULL"
 
 
-def _check(walk: Walk, prototype: Prototype, number: int, value: str, word: str) -> str:
+def _check(walk: Walk, prototype: Prototype, number: int | None, value: str, word: str) -> str:
+    """A call with this value for a parameter, or with right ones alone, whose sentence has the word."""
     setup, arguments = [], []
     for index, one in enumerate(prototype.parameters):
         c_type = walk.library.c_type(one.c_type)
@@ -108,7 +111,8 @@ def _check(walk: Walk, prototype: Prototype, number: int, value: str, word: str)
     result = walk.library.result_type(prototype.result)
     plain = prototype.result == "void" or result in walk.library.api.structs or result in walk.library.by_value
     test = f"{call}; ok = 1;" if plain else f"ok = {call} {REFUSED.get(prototype.result, '== 0')};"
-    title = f"{prototype.name}: {prototype.parameters[number].name} = {value}".replace('"', "'")
+    given = "right arguments" if number is None else f"{prototype.parameters[number].name} = {value}"
+    title = f"{prototype.name}: {given}".replace('"', "'")
     return f'{{ {" ".join(setup)} {walk.reset} {test} said(ok, "{title}", "{word}", {walk.sentence}); }}'
 
 
@@ -132,6 +136,8 @@ def strangers(walk: Walk, *, begun: bool) -> Iterator[tuple[str, str]]:
         if places and prototype.name not in walk.without and (begun or prototype.name not in walk.lenient):
             good = walk.good[prototype.parameters[places[0]].c_type]
             yield prototype.name, _check(walk, prototype, places[0], good, "")
+        elif prototype.name in walk.lost:
+            yield prototype.name, _check(walk, prototype, None, "", prototype.name)
 
 
 def steps(walk: Walk, name: str) -> str:
@@ -197,9 +203,10 @@ int main(void)
 
 
 def first_calls(walk: Walk, *headers: str) -> str:
-    """The program: each function with a handle is the very first call of a process of its own, its handles zero."""
+    """The program: each stranger's call is the very first one of a process of its own, its handles zero."""
     tries = "".join(
-        f'if (!(child = fork())) {{ {call} fflush(stdout); _exit(bad); }} bad += !ended_well(child, "{name}");\n'
+        f"if (!(child = fork())) {{ bad = 0; {call} fflush(stdout); _exit(bad); }}\n"
+        f'bad += !ended_well(child, "{name}");\n'
         for name, call in strangers(walk, begun=False)
     )
     return f"""{head(walk, *headers, "sys/wait.h", "unistd.h")}

@@ -37,13 +37,13 @@ class LibraryFunction:
         row = self.row
         values = bound(row, arguments, named)
         check(row, values)
-        pure = row.returns in _ANSWERS and row.name != "tpu_is_parallel_state"
-        return _emitted(row, Recorder() if pure else current(), values)
+        return _emitted(row, values)
 
 
-def _emitted(row: Function, recorder: Recorder, values: Arguments) -> Any:
+def _emitted(row: Function, values: Arguments) -> Any:
+    pure = row.returns in _ANSWERS and row.name != "tpu_is_parallel_state"
     try:
-        return row.emit(recorder, values)
+        return row.emit(Recorder() if pure else current(), values)
     except (EncodingError, UsageError) as error:
         if not error.reason.startswith(row.name):
             error.reason = f"{row.name}: {error.reason}"

@@ -99,7 +99,8 @@ def current() -> Recorder:
     if found is None:
         raise UsageError(
             "functions that issue commands are called inside a kernel",
-            remedy="decorate the calling function with @kernel, or use `with recording():`",
+            remedy="call it in a function with @kernel or in `with recording():`, in C in one that "
+            "TPUKERNEL_FUNC_REGISTER registers and a launch runs",
         )
     return found
 
