@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from check_pythons import VERSIONS  # noqa: E402
 from check_release import released  # noqa: E402
+from package_c import main as package_c  # noqa: E402
 from release import bars  # noqa: E402
 from release import main as release  # noqa: E402
 
@@ -132,3 +133,14 @@ def test_nothing_is_tagged_that_no_python_has_run(scratch: Path, monkeypatch: py
     with pytest.raises(SystemExit, match="is installed"):
         released_with(monkeypatch)
     assert git(scratch, "tag", "--list") == ""
+
+
+@pytest.mark.parametrize(("word", "code"), [("--help", 0), ("--nothing", 2)])
+def test_the_package_of_c_libraries_takes_no_option_for_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["package_c.py", word])
+    with pytest.raises(SystemExit) as ended:
+        package_c()
+    assert ended.value.code == code and not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ python tools/gen_api.py [OUTPUT]
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import warnings
@@ -81,7 +82,9 @@ def write(output: Path, names: Sequence[str], home: bool) -> None:
 
 
 def main() -> int:
-    output = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "api"
+    parser = argparse.ArgumentParser(description="the API reference from the docstrings, as HTML pages")
+    parser.add_argument("output", nargs="?", type=Path, default=ROOT / "docs" / "api", metavar="OUTPUT")
+    output: Path = parser.parse_args().output
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=_COSMETIC)

@@ -2,9 +2,11 @@
 
     python tools/vendor_check.py ours VENV [NETWORK...] [--target bm1684|bm1684x] [--precision f32 f16 int8] [--batch N]
                                  [--opt 0|1|2] [--io-dtype float|int8] [--pipeline TEXT] [--outputs a,b] [--keep DIR]
+                                 [--board]
         compiles networks with this project (those of tools/vendor/networks.py, or the small ones below); the vendor's
         model_tool and bmodel_dis must accept the file, and its runtime on its C model must give the results of our
-        Session. Layers on the host CPU cannot run there.
+        Session. Layers on the host CPU cannot run there. `--board` runs the file by `bmnet-run --device board:0`, which
+        opens the vendor's libraries, in place of the vendor's own tool.
 
     python tools/vendor_check.py theirs VENV [NET...] [--precision f32 int8] [--record DIR] [--keep DIR]
         compiles the small networks of tools/vendor/small_nets.py with the vendor's compiler; our simulator must give
@@ -104,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         directions.choices[direction].add_argument("--target", choices=("bm1684", "bm1684x"), default="bm1684")
         directions.choices[direction].add_argument("--batch", type=int, default=1)
     directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
+    directions.choices["ours"].add_argument("--board", action="store_true", help="by bmnet-run --device board:0")
     directions.choices["ours"].add_argument("--pipeline", help="passes in place of the target's, to force a mode")
     directions.choices["ours"].add_argument("--outputs", type=lambda text: text.split(","), help="cut the network")
     directions.choices["theirs"].add_argument("--record", type=Path, help="folder for test data")
@@ -141,7 +144,8 @@ def _judge_our(
         if found != commands:
             return told, f"bmodel_dis finds {found}"
         start = perf_counter()
-        theirs = vendor.run(file, made.inputs)
+        board = arguments.board
+        theirs = vendor.run_as_board(file, made.inputs, arguments.target) if board else vendor.run(file, made.inputs)
         told += f"  {perf_counter() - start:6.1f} s there"
         start = perf_counter()
         ours = Session(file).run(made.inputs)

@@ -16,8 +16,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,25 @@ class Vendor:
             with np.load(results) as found:
                 return {name: found[name].astype(np.float32) for name in found.files}
 
+    def run_as_board(self, model: Path, inputs: Arrays, chip: str) -> dict[str, NDArray[np.float32]]:
+        """The same by `bmnet-run --device board:0`: the vendor's libraries are opened, below them the C model."""
+        libraries = next(self.venv.resolve().glob("lib/python3*/site-packages/tpu_mlir/lib"))
+        with tempfile.TemporaryDirectory() as folder:
+            board = Path(folder)
+            for name in ("libbmlib.so", "libbmlib.so.0", "libbmrt.so"):
+                (board / name).symlink_to(libraries / name)
+            (board / "libcmodel.so").symlink_to(libraries / f"libcmodel_{chip}.so")
+            np.savez(board / "in.npz", **dict(inputs))
+            searched = os.pathsep.join(map(str, (board, libraries, libraries / "third_party")))
+            command = [Path(sys.executable).with_name("bmnet-run"), model.resolve(), "--device", "board:0"]
+            self._output(
+                [*command, "--data", board / "in.npz", "--output", board / "out.npz"],
+                os.environ | {"LD_LIBRARY_PATH": searched, "BMCOMPILER_BOARD_LIBRARIES": folder},
+                board,
+            )
+            with np.load(board / "out.npz") as found:
+                return {name: found[name] for name in found.files}
+
     def transform(self, onnx: Path, shapes: list[list[int]], inputs: Arrays) -> dict[str, NDArray[np.float32]]:
         """Make ONNX.mlir beside a network; returns every tensor of it for these inputs. Raises VendorError."""
         folder = onnx.parent
@@ -93,9 +113,13 @@ class Vendor:
         environment = {key: value for key, value in os.environ.items() if key not in unset}
         environment |= {"PATH": f"{bin}{os.pathsep}{environment.get('PATH', '')}", "VIRTUAL_ENV": str(self.venv)}
         environment["OMP_NUM_THREADS"] = "1"
+        return self._output([bin / tool, *arguments], environment, folder)
+
+    def _output(self, command: Sequence[object], environment: Mapping[str, str], folder: Path | None) -> str:
+        tool = Path(str(command[0])).name
         try:
             done = subprocess.run(
-                [str(bin / tool), *map(str, arguments)],
+                list(map(str, command)),
                 cwd=folder,
                 env=environment,
                 capture_output=True,
