@@ -23,8 +23,9 @@ from bmcompiler.target import Target, unsupported_reason
 HALVES = ("f16", "bf16")
 _WEIGHT, _BIAS = 1, 2
 _WORTH = 0.75
-_BLOCK = 1 << 15  # elements whose wide copies stay in the cache
 """Part of the cycles in f32 that a sum of products takes in a type that holds its numbers less exactly, at most."""
+_BLOCK = 1 << 15
+"""Elements whose wide copies stay in the cache."""
 
 
 @dataclass(frozen=True)

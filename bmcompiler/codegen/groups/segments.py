@@ -6,13 +6,14 @@ the residency planner decides what stays where.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
 from bmcompiler.codegen.groups.parts import Part, Parts
 from bmcompiler.codegen.groups.regions import RANK, LocalCopier, four_axes, joined
+from bmcompiler.codegen.groups.repeats import Repeats
 from bmcompiler.codegen.groups.slices import ONE, PartOf, Slices, cuts, reads
 from bmcompiler.codegen.groups.stripes import readers_of
 from bmcompiler.codegen.groups.timeline import HIDDEN
@@ -120,6 +121,7 @@ class Segments:
         self.readers = {value: sorted(self._reading(value)) for value in self.made_at}
         self.sizes = self._whole_sizes()
         self._known: dict[int, dict[int, tuple[float, Slices]]] = {}
+        self._alike: dict[Hashable, int] = {}
         self.part_of = Parts(self.ops, self.reads, kernels.part, tiler)
 
     def _reading(self, value: Value) -> Iterator[int]:
@@ -162,6 +164,13 @@ class Segments:
             return self.kernels.blocks(self.ops[index])
         beside = sum(self.sizes.get(value, 0) for value in self.crossing[index] if value not in self.reads[index])
         return self._need(work) + beside > self.room
+
+    @cached_property
+    def _repeats(self) -> Repeats:
+        wholes = [None if work is None else self.part_of.figures(i, work) for i, work in enumerate(self.works)]
+        return Repeats(
+            self.ops, self.made_at, self.readers, self.read_elsewhere, self.sizes, wholes, self.heavy, self.copier
+        )
 
     @property
     def worth_cutting(self) -> bool:
@@ -210,6 +219,11 @@ class Segments:
         first = max(0, end - MOST_OPS)
         if not any(self.heavy[first:end]) and not (self._starts_with_loads and end <= _STARTING_OPS):
             return best
+        if first > 0:  # nothing that a group at the start of the run alone has
+            other = self._alike.setdefault(self._repeats.key(first, end, self.crossing[end]), end)
+            if other != end:
+                best.update((start + end - other, found) for start, found in self._known[other].items())
+                return best
         for slices in self._candidates(end):
             self._grow(end, slices, first, best)
         return best
