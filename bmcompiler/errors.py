@@ -121,7 +121,13 @@ class EncodingError(BMError):
 
 
 class SimulatorError(BMError):
-    """A command that reads or writes outside its memory, or cannot be decoded."""
+    """A command that reads or writes outside its memory, or cannot be decoded.
+
+    Attributes:
+        place: where the command is (`bmcompiler.instructions.order.Place`), None where that is not known.
+    """
+
+    place: object = None
 
 
 class WrongProgramError(BMError):

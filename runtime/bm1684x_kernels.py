@@ -24,6 +24,7 @@ from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.numeric.arrays import Array, Bytes
+from bmcompiler.runtime.bm1684x_debugger import Stepper, need_sound
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
@@ -97,9 +98,24 @@ class KernelDevice:
         n, c, h, w = (step * kind.itemsize for step in steps)
         return self._memories.local.tensor(lane, offset, size, (n, c, h, w), kind).read().copy()
 
-    def launch(self, program: Program) -> None:
-        """Run what a kernel issued. Raises SimulatorError for what the chip refuses; names the command."""
-        compile_plan(program.groups, self._memories).run()
+    def launch(self, program: Program, *, check: bool = False) -> None:
+        """Run what a kernel issued.
+
+        Args:
+            check: first look for races and for reads of local memory that no call of the kernel wrote.
+
+        Raises:
+            SimulatorError: what the chip refuses; names the call and the command. RuntimeUseError: what `check` found.
+        """
+        if check:
+            need_sound(self.analyze(program))
+        with program.naming_calls():
+            compile_plan(program.groups, self._memories).run()
+
+    def debug(self, program: Program) -> Stepper:
+        """A launch that goes on by `step` and `run`. Raises SimulatorError for what the chip refuses."""
+        with program.naming_calls():
+            return Stepper(program, compile_plan(program.groups, self._memories))
 
     def analyze(self, program: Program) -> StageAnalysis:
         """Its `timing()` by a model of the chip, `races()` between commands that no wait orders, and `trace()`.
@@ -107,7 +123,7 @@ class KernelDevice:
         Raises SimulatorError for commands that would wait for ever.
         """
         subnet, base = TpuSubnet(list(program.groups), [], []), CHIP.global_base
-        stage = Bm168xStage([], [], base, self._global.size, [subnet], coeff_address=base)
+        stage = Bm168xStage([], [], base, self._global.size, [subnet], coeff_address=base, layers=program.layers())
         return analyze.of_stage(program.name, stage)
 
     def _bytes(self, address: int, size: int) -> Bytes:

@@ -39,7 +39,9 @@ class Place(NamedTuple):
 
     def error(self, reason: str) -> SimulatorError:
         """An error that names the command."""
-        return SimulatorError(f"group {self.group}, {self.engine.name} command {self.number}: {reason}")
+        error = SimulatorError(f"group {self.group}, {self.engine.name} command {self.number}: {reason}")
+        error.place = self
+        return error
 
 
 Queues = Mapping[Engine, Sequence[Ids]]

@@ -270,9 +270,10 @@ class ProgramAnalysis(ABC):
     def races(self, limit: int = 100) -> list[Race]:
         """Up to `limit` pairs of commands that touch the same bytes in no order."""
         found = conflicts(self.commands, self.accesses(), limit)
-        return [Race(self._reference(one.first), self._reference(one.second), one.where) for one in found]
+        return [Race(self.reference(one.first), self.reference(one.second), one.where) for one in found]
 
-    def _reference(self, record: int) -> CommandRef:
+    def reference(self, record: int) -> CommandRef:
+        """A record in words."""
         owner = int(self._owner[record])
         engine = self.engines[int(self.commands.engine[record])]
         layer = self.layers[owner].name if owner < len(self.layers) else ""

@@ -40,25 +40,25 @@ class Plan:
     """
 
     def __init__(self, steps: list[Step], places: Sequence[Placed]) -> None:
-        self._steps, self._places = steps, places
+        self._steps, self.places = steps, places
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def run(self) -> None:
-        """Execute all commands, in the order of the steps: one that the waits allow.
+    def run(self, first: int = 0, end: int | None = None) -> None:
+        """Execute all commands, or those of some steps, in the order of the steps: one that the waits allow.
 
         Raises:
             SimulatorError: data that a command cannot work on; names the command.
         """
-        done = 0
+        done = first
         try:
             with one_blas_thread, np.errstate(all="ignore"):
-                for step in self._steps:
+                for step in self._steps[first:end]:
                     step()
                     done += 1
         except SimulatorError as error:
-            raise self._places[done].error(error.reason) from error
+            raise self.places[done].error(error.reason) from error
 
 
 def bound(

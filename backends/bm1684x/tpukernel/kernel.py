@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, overload
 
 from bmcompiler.backends.bm1684x.asm import disassemble
 from bmcompiler.backends.bm1684x.stream import ended
-from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued, Recorder, Release, recording
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued, Recorder, Release, Source, recording
 from bmcompiler.bmodel.bm168x import CommandGroup
-from bmcompiler.errors import UsageError
-from bmcompiler.instructions.order import Engine
+from bmcompiler.bmodel.bm168x_listing import GROUP
+from bmcompiler.bmodel.layers import LayerSpan, encode_layers
+from bmcompiler.errors import SimulatorError, UsageError
+from bmcompiler.instructions.order import Engine, Place
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,57 @@ class Program:
         return found
 
     def disassembly(self) -> str:
-        """The commands as text, which `bmcompiler.backends.bm1684x.asm.assemble` reads."""
-        return disassemble(self.groups)
+        """The commands as text with the calls that issued them; `bmcompiler.backends.bm1684x.asm.assemble` reads it."""
+        runs, calls, lines = iter(self._runs), iter(list[Source | None]()), []
+        for line in disassemble(self.groups).splitlines():
+            if line == GROUP:
+                run = next(runs)
+                calls = iter([source for engine in Engine for source in run[engine]])
+                lines.append(line)
+                continue
+            source = next(calls, None) if line[0].isdigit() else None
+            lines.append(line if source is None else f"{line}  # {source}")
+        return "\n".join(lines) + "\n"
+
+    def layers(self) -> bytes:
+        """The calls that issued the commands, as a model's list of layers has them: reports are by call, then."""
+        spans, first = [], 0
+        for engine in Engine:
+            every = [source for run in self._runs for source in run[engine]]
+            for source, run_of in groupby(every):
+                count = len(list(run_of))
+                if source is not None:
+                    spans.append(LayerSpan(str(source), source.function, first, count))
+                first += count
+        return encode_layers(spans).encode()
+
+    def source_of(self, place: object) -> Source | None:
+        """The call that issued the command at a `Place`; None for an end, and for anything that is no place."""
+        if not isinstance(place, Place):
+            return None
+        return self._runs[place.group][place.engine][place.number]
+
+    @contextmanager
+    def naming_calls(self) -> Iterator[None]:
+        """Errors of the simulator inside name the call whose command they are about."""
+        try:
+            yield
+        except SimulatorError as error:
+            source = self.source_of(error.place)
+            if source is not None:
+                error.reason = f"{source}: {error.reason}"
+            raise
+
+    @functools.cached_property
+    def _runs(self) -> list[dict[Engine, list[Source | None]]]:
+        """Of each run of ids the calls behind each engine's commands, and None for the mark of its end."""
+        found = []
+        for _, commands in groupby(self.commands, key=lambda command: command.epoch):
+            run: dict[Engine, list[Source | None]] = {engine: [] for engine in Engine}
+            for command in commands:
+                run[command.engine].append(command.source)
+            found.append({engine: [*sources, None] for engine, sources in run.items()})
+        return found
 
 
 class Kernel:

@@ -61,6 +61,7 @@ def model_of(
         ctx_size=size,
         subnets=[TpuSubnet(list(program.groups), *both)],
         coeff_address=CHIP.global_base,
+        layers=program.layers(),
     )
     return Bm168xModel([Bm168xNet(program.name, [stage])], chip="BM1684X")
 

@@ -25,12 +25,27 @@ class Release(Enum):
     MEASURED = "measured"
 
 
+class Source(NamedTuple):
+    """Where a kernel called the library: the function, the file's name and the line; "" and 0 where C called it."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.function} at {self.file}:{self.line}" if self.line else self.function
+
+
 class Issued(NamedTuple):
-    """A command with its id and what it waits for; `epoch` counts calls of `tpu_initialize`, which restarts the ids."""
+    """A command with its id and what it waits for; `epoch` counts calls of `tpu_initialize`, which restarts the ids.
+
+    `source` is the call that issued it, None where no function did.
+    """
 
     engine: Engine
     data: bytes
     epoch: int
+    source: Source | None = None
 
 
 class Recorder:
@@ -43,6 +58,8 @@ class Recorder:
     def __init__(self, release: Release = Release.SEED) -> None:
         self.release = release
         self.commands: list[Issued] = []
+        self.source: Source | None = None
+        """The call whose commands are being issued."""
         self._epoch = 0
         self._last = {engine: 0 for engine in Engine}
         self._before: dict[Engine, int] | None = None
@@ -59,7 +76,17 @@ class Recorder:
                 raise EncodingError(f"a kernel has at most {CHIP.max_command_id - 1} commands of an engine")
             data = command.encode(own, waits[Engine.GDMA if engine is Engine.TIU else Engine.TIU])
             self._last[engine] = own
-            self.commands.append(Issued(engine, data, self._epoch))
+            self.commands.append(Issued(engine, data, self._epoch, self.source))
+
+    @contextmanager
+    def called(self, source: Source) -> Iterator[None]:
+        """Commands inside are those of a call, or of the one around it."""
+        outer = self.source
+        self.source = outer or source
+        try:
+            yield
+        finally:
+            self.source = outer
 
     def initialize(self) -> None:
         """Ids begin again, in serial state."""

@@ -1,0 +1,87 @@
+"""What a kernel's author looks at: calls that read what nobody wrote, or race; launches that halt between commands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bmcompiler.backends.bm1684x.chip import CHIP
+from bmcompiler.backends.bm1684x.tpukernel import Program
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Source
+from bmcompiler.errors import RuntimeUseError
+from bmcompiler.numeric.arrays import Ints
+from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
+from bmcompiler.runtime.simulator.plan import Plan
+
+_LOCAL = 0
+"""Number of local memory among the spaces of accesses."""
+
+
+def need_sound(analysis: StageAnalysis) -> None:
+    """Raise RuntimeUseError, which names the calls, for a race or a read of local memory that no call wrote before.
+
+    What an earlier program left in local memory does not count as written: a kernel cannot rely on it.
+    """
+    for race in analysis.races(1):
+        raise RuntimeUseError(f"{race}", remedy="end the parallel state between the two calls")
+    accesses = analysis.accesses()
+    written = np.zeros(CHIP.lanes * CHIP.lmem_size, bool)
+    order = np.lexsort((accesses.write, accesses.command))  # a command reads before it writes
+    for one in order[accesses.space[order] == _LOCAL].tolist():
+        places = _bytes(accesses.start[one], accesses.dims[one], accesses.strides[one])
+        if accesses.write[one]:
+            written[places] = True
+        elif not (read := written[places]).all():
+            lane, offset = divmod(int(places[~read].min()), CHIP.lmem_size)
+            command = analysis.reference(int(accesses.command[one]))
+            raise RuntimeUseError(
+                f"{command} reads local memory that no call wrote before: lane {lane}, byte {offset} and more",
+                remedy="load or set it first; what was there before the kernel is not known",
+            )
+
+
+def _bytes(start: int, dims: Ints, strides: Ints) -> Ints:
+    """All bytes of a box."""
+    places = np.array([start])
+    for size, stride in zip(dims.tolist(), strides.tolist()):
+        places = (places[:, None] + np.arange(size) * stride).ravel()
+    return places
+
+
+class Stepper:
+    """A launch that halts between commands; meanwhile the device shows its memories (`download`, `local`).
+
+    Attributes:
+        done: commands that have been executed.
+    """
+
+    def __init__(self, program: Program, plan: Plan) -> None:
+        self._program, self._plan = program, plan
+        self.done = 0
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    @property
+    def source(self) -> Source | None:
+        """The call that issued the next command; None for the mark of an end, and behind the last command."""
+        return self._program.source_of(self._plan.places[self.done]) if self.done < len(self) else None
+
+    def step(self, count: int = 1) -> Source | None:
+        """Execute `count` commands, fewer at the end; returns `source`. Raises SimulatorError as `launch` does."""
+        end = min(self.done + count, len(self))
+        with self._program.naming_calls():
+            self._plan.run(self.done, end)
+        self.done = end
+        return self.source
+
+    def run(self, until: str | int | None = None) -> Source | None:
+        """Go on to the next command of a function, by its name, or of a line, by its number; to the end without one.
+
+        The command itself has not been executed, then. Returns `source`. Raises SimulatorError as `launch` does.
+        """
+        later = range(self.done + bool(self.done), len(self))
+        return self.step(next((at for at in later if self._stops(at, until)), len(self)) - self.done)
+
+    def _stops(self, at: int, until: str | int | None) -> bool:
+        source = self._program.source_of(self._plan.places[at])
+        return source is not None and until in (source.function, source.line)
