@@ -91,6 +91,8 @@ that takes long is before it; `_PARTS`: that parts of them take.
 """
 _PARTS, _FEWEST = 26, 4
 """`_FEWEST`: parts of weights, so that the first is there early enough to be worth it."""
+_ROUGH = 1 / 256
+"""Part of its cycles that an estimate of a run may be off by: who is cut more often must save as much."""
 _LONG, _BANDS, _IMAGES = 4096, 4, 8
 """Cycles of loads from which on an op is cut for them, and into how many parts of rows and of images."""
 
@@ -189,20 +191,29 @@ def _groups(run: Plans, level: int, refine: bool = False) -> list[Group]:
         cycles = run.cycles([*best, *more], least)
         if cycles < least:
             best, least = [*best, *more], cycles
-    shared = [*best, *_shared_weights(segments, best)] if level > 1 else best
-    if len(shared) > len(best):
-        plain, cut = (run.settled_cycles(groups) for groups in (best, shared))
-        if cut < plain < inf:
-            return shared
+    return _with_shared_weights(run, segments, best) if level > 1 else best
+
+
+def _with_shared_weights(run: Plans, segments: Segments, groups: list[Group]) -> list[Group]:
+    """The groups alone, or with ops of many weights, or of some that nothing hides as well: as the run takes least."""
+    more = [list(_shared_weights(segments, groups, first)) for first in (_HEAVY, _EARLY)]
+    tried = [groups, *([*groups, *each] for number, each in enumerate(more) if each and each not in more[:number])]
+    if len(tried) == 1:
+        return groups
+    best, least = groups, run.settled_cycles(groups)
+    for each in tried[1:] if least < inf else ():
+        cycles = run.settled_cycles(each)
+        if cycles < least * (1 - _ROUGH):
+            best, least = each, cycles
     return best
 
 
-def _shared_weights(segments: Segments, groups: Sequence[Group]) -> Iterator[Group]:
+def _shared_weights(segments: Segments, groups: Sequence[Group], first: int) -> Iterator[Group]:
     """Ops whose weights take much of local memory, each as a group that is cut along its channels.
 
     Where rows lie in lanes it is cut along their columns.
     """
-    taken, heavy = {op for ops, _ in groups for op in ops}, _EARLY
+    taken, heavy, fewest = {op for ops, _ in groups for op in ops}, first, 1 if first == _HEAVY else _FEWEST
     for op, work in zip(segments.ops, segments.works):
         if work is None or op in taken or len(op.results) != 1:
             continue
@@ -213,7 +224,7 @@ def _shared_weights(segments: Segments, groups: Sequence[Group]) -> Iterator[Gro
         grain, box = segments.copier.grain(op.results[0]), list(whole_box(four_axes(op.results[0].shape)))
         axis = 1 if grain[2] == 1 else 3
         size = box[axis][1]
-        count = min(-(-size // grain[axis]), max(_FEWEST, -(-weights * _PARTS // segments.tiler.lane_bytes)))
+        count = min(-(-size // grain[axis]), max(fewest, -(-weights * _PARTS // segments.tiler.lane_bytes)))
         box[axis] = cuts(size, count, grain[axis])[0]
         if count > 1 and segments.kernels.part(op, tuple(box)) is not None:
             yield [op], (1, count, 1, 1) if axis == 1 else (1, 1, 1, count)

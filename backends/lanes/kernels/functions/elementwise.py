@@ -130,7 +130,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
         spread, bank = steps.spread, self.chip.lmem_bank_size
         wide = (max(plane, bank),) * spread.registers
         fits = plane * _WASTED >= bank and sum((*used, *wide)) <= self.tiler.lane_bytes
-        if fits and spread.cycles(dims) <= steps.cycles(dims):
+        if fits and spread.cycles(dims) < steps.cycles(dims):
             return spread, wide
         return steps, (plane,) * steps.registers + (0,) * (spread.registers - steps.registers)
 
