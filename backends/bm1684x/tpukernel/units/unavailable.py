@@ -38,9 +38,11 @@ _WORDS = {
     "it belongs to compressed transfers, which the vendor's library refuses on this chip": """
         gdma_compress_normal_max_bytes gdma_compress_RACU_max_meta_bytes gdma_compress_RACU_max_racu_bytes""",
     _ABSENT: """
-        bdc_fp_mm_with_bias bdc_fp_mm_R_trans_with_bias bdc_fp_mm_all_trans_with_bias bdc_fp_mm_L_const_with_bias
+        bdc_fp_mm_with_bias bdc_fp_mm_all_trans_with_bias bdc_fp_mm_L_const_with_bias
         bdc_fp_mm_R_const_with_bias bdc_fp_mm_L_const_R_trans_with_bias bdc_fp_mm_L_const_all_trans_with_bias
         bdc_fp_mm_R_const_all_trans_with_bias bdc_quant_mm bdc_first_zero_bit_index bdc_first_one_bit_index""",
+    "what the vendor's library makes of it was not recorded; use tpu_bdc_fp_mm_R_trans, then add": """
+        bdc_fp_mm_R_trans_with_bias""",
     _ROI: "bdc_fp_roi_max_pool2d bdc_fp_roi_avg_pool2d bdc_int8_roi_max_pool2d bdc_int8_roi_avg_pool2d "
     "bdc_int8_roi_depthwise2d",
     "its operands lie in four banks at once, in a way that is not known": """
