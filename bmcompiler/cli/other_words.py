@@ -6,34 +6,42 @@ from collections.abc import Callable
 
 import click
 
-_SAME = {
+_OTHERS = {
     "channel-format": "layout",
-    "check": "check-ir",
     "chip": "target",
-    "folder": "float",
-    "html": "report",
     "input-num": "limit",
     "input-shapes": "shapes",
-    "input": "data",
-    "jobs": "workers",
     "model-name": "name",
-    "net": "program",
     "net-name": "name",
-    "out": "output",
-    "output": "outputs",
     "output-names": "outputs",
-    "outputs": "scored",
-    "parts": "resume",
     "pixel-format": "channel-order",
     "processor": "target",
+}
+"""Options of tpu-mlir and the bmnet front ends -> ours, where meaning and values are the same."""
+BEFORE = {
+    "check": "check-ir",
+    "folder": "float",
+    "html": "report",
+    "input": "data",
+    "jobs": "workers",
+    "net": "program",
+    "out": "output",
+    "output": "outputs",
+    "outputs": "scored",
+    "parts": "resume",
     "samples": "text",
     "timing": "time-passes",
 }
-"""Options of tpu-mlir, the bmnet front ends and of versions before -> ours, where meaning and values are the same."""
+"""Options of version 0.1 -> what they are called since, in commands that have none of the former name."""
+_SAME = _OTHERS | BEFORE
+_GOES = "0.4"
+"""The version from which on words of before are not taken any more (docs/upgrading.md)."""
 
 
 def take_other_words(command: click.Command) -> None:
     """Let a command take `--pixel_format` for `--channel-order`, `--calibration_table`, `--quantize F16`.
+
+    Words of the version before are taken with a warning on standard error that names their successor.
 
     What an option of its own is called keeps its meaning.
     """
@@ -53,6 +61,18 @@ def _reader(own: set[str]) -> Callable[[str], str]:
             if word not in _SAME:
                 return given
             word = _SAME[word]
+        if word != given and given in BEFORE:
+            _warn(given, word)
         return word
 
     return read
+
+
+def _warn(former: str, word: str) -> None:
+    """Once for each word of a command line, and not where the shell asks for what may follow."""
+    ctx = click.get_current_context(silent=True)
+    said = f"{__name__}.{former}"
+    if ctx is None or ctx.resilient_parsing or said in ctx.meta:
+        return
+    ctx.meta[said] = True
+    click.echo(f"warning: --{former} is called --{word} now; --{former} goes in version {_GOES}", err=True)

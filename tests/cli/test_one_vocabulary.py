@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import bmcompiler
-from bmcompiler.cli import calibrate, capi, evaluate, llm, opt, run, tool
+from bmcompiler.cli import calibrate, capi, compile, evaluate, llm, opt, run, tool
 from bmcompiler.cli.common import Output, progress
 from bmcompiler.cli.common import run as run_command
+from bmcompiler.cli.other_words import BEFORE
 from bmcompiler.errors import UsageError
 from bmcompiler.options import ImageOptions, Options
 
@@ -120,7 +121,39 @@ def test_spellings_of_before_are_taken(
     command: click.Command, prog: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(command, prog, words) == 1
-    assert message in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert message in said
+    for word in BEFORE.keys() & {word.removeprefix("--") for word in words}:
+        now = f"--{word} is called --"
+        assert said.count(now) == (word not in own_words(command)) and (
+            "goes in version 0.4" in said or now not in said
+        )
+
+
+def own_words(command: click.Command) -> set[str]:
+    below = command.commands.values() if isinstance(command, click.Group) else [command]
+    return {word.removeprefix("--") for each in below for option in each.params for word in option.opts}
+
+
+def test_no_value_is_taken_for_a_word_of_before() -> None:
+    """Click reads values of choices as it reads options."""
+    for name, command in commands():
+        for option in command.params:
+            assert not BEFORE.keys() & set(getattr(option.type, "choices", ())), name
+
+
+def test_words_of_other_compilers_and_own_spellings_give_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run_command(compile.cli, "bmnet-compile", ["no.onnx", "--chip", "BM1684", "--output_names", "y", "-o", "x"])
+        == 1
+    )
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_renamed_options_are_listed_for_who_upgrades() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "upgrading.md").read_text(encoding="utf-8")
+    for former in BEFORE:
+        assert f"--{former}`" in page or f"--{former} " in page, former
 
 
 class Terminal(io.StringIO):
