@@ -7,6 +7,7 @@ from typing import NamedTuple
 import onnx
 
 from bmcompiler.frontends.onnx.decoder_graph import DecoderGraph, Norm, Product
+from bmcompiler.frontends.onnx.decoder_mask import window_of
 from bmcompiler.frontends.onnx.ops.transformer import need_plain
 
 _OWN = "GroupQueryAttention"
@@ -75,19 +76,21 @@ def _own(graph: DecoderGraph, node: onnx.NodeProto) -> Attention:
 
 def _standard(graph: DecoderGraph, node: onnx.NodeProto) -> Attention:
     facts = graph.node(node)
-    if not facts.flag("is_causal"):
+    masked = len(node.input) > 3 and node.input[3]
+    if not masked and not facts.flag("is_causal"):
         graph.refuse("is not causal, so that tokens see those behind them", node)
-    if len(node.input) > 3 and node.input[3]:
-        graph.refuse("a mask besides that of is_causal is not supported", node)
     names = [_newest(graph, each) for each in node.input[:3]]
     operands = [_operand(graph, each) for each in names]
     heads = tuple(
         facts.int(key, 0) or _heads(graph, name, operand.product)
         for key, name, operand in zip(("q_num_heads", "kv_num_heads"), names, operands)
     )
-    return _checked(
-        graph, node, operands, (heads[0], heads[1]), (facts.float("scale", 0.0), facts.float("softcap", 0.0)), None
-    )
+    numbers = (facts.float("scale", 0.0), facts.float("softcap", 0.0))
+    found = _checked(graph, node, operands, (heads[0], heads[1]), numbers, None)
+    if not masked:
+        return found
+    rows = min(len(table) for name in found.tables for table in graph.choices(name))
+    return found._replace(window=window_of(graph, node, rows))
 
 
 def _checked(
@@ -142,8 +145,10 @@ def _unpermuted(graph: DecoderGraph, name: str) -> str:
 
 
 def _newest(graph: DecoderGraph, name: str) -> str:
-    """What is written into a cache, where a tensor is the cache behind that."""
+    """What is written into a cache, or set behind it, where a tensor is the cache behind that."""
     node = graph.maker(name)
+    if node is not None and node.op_type == "Concat" and len(node.input) == 2:
+        return node.input[1] if graph.origin(node.input[0]) in (each.name for each in graph.graph.input) else name
     return node.input[1] if node is not None and node.op_type == "TensorScatter" else name
 
 

@@ -94,18 +94,25 @@ class DecoderGraph:
     # -- nodes ------------------------------------------------------------------------------
     def maker(self, name: str) -> onnx.NodeProto | None:
         """The node that computes a tensor; None for inputs and constants. Shapes and types do not count."""
-        while name in self._made:
-            node = self.graph.node[self._made[name]]
-            if node.op_type not in _SAME:
-                return node
+        return self.direct(self.origin(name))
+
+    def direct(self, name: str) -> onnx.NodeProto | None:
+        """The node whose result a tensor is; None for inputs and constants of the file."""
+        return self.graph.node[self._made[name]] if name in self._made else None
+
+    def origin(self, name: str) -> str:
+        """The tensor whose elements another holds, in another shape or type."""
+        node = self.direct(name)
+        while node is not None and node.op_type in _SAME:
             name = node.input[0]
-        return None
+            node = self.direct(name)
+        return name
 
     def is_constant(self, name: str) -> bool:
         """Whether a tensor is known now."""
         if name in self._constants:
             return True
-        node = self.graph.node[self._made[name]] if name in self._made else None
+        node = self.direct(name)
         if node is None:
             return False
         if node.op_type == _CODED:
@@ -121,9 +128,7 @@ class DecoderGraph:
 
     def is_sum(self, name: str, adder: onnx.NodeProto) -> bool:
         """Whether a tensor is what a node of `Norm.adder` adds."""
-        while name in self._made and self.graph.node[self._made[name]].op_type in _SAME:
-            name = self.graph.node[self._made[name]].input[0]
-        return name in adder.output[slice(3, 4) if adder.op_type == _ADDING_NORM else slice(0, 1)]
+        return self.origin(name) in adder.output[slice(3, 4) if adder.op_type == _ADDING_NORM else slice(0, 1)]
 
     def norm(self, name: str) -> Norm | None:
         """The norm that makes a tensor, None where another node does."""
@@ -167,7 +172,7 @@ class DecoderGraph:
             bits.CopyFrom(tensor)
             bits.data_type = _BITS16
             return to_array(bits, self.file.parent, span).view(ml_dtypes.bfloat16)
-        node = self.graph.node[self._made[name]] if name in self._made else None
+        node = self.direct(name)
         if node is None or not self.is_constant(name):
             self.refuse(f"'{name}' must be a constant", node)
         if node.op_type == "Constant":
@@ -183,7 +188,7 @@ class DecoderGraph:
         """What a tensor may be: a constant, or those of the branches of an If; none where it is neither."""
         if self.is_constant(name):
             return [self.constant(name)]
-        node = self.graph.node[self._made[name]] if name in self._made else None
+        node = self.direct(name)
         if node is None or node.op_type != "If":
             return []
         at = list(node.output).index(name)

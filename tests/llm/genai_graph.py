@@ -51,7 +51,7 @@ class GenAiGraph:
     def constant(self, name: str, values: np.ndarray) -> str:
         if name not in self.constants:
             kept = values.astype(self.dtype) if values.dtype.kind == "f" else values
-            self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(kept), name)
+            self.constants[name] = numpy_helper.from_array(np.asarray(kept, order="C"), name)
         return name
 
     def node(self, kind: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: object) -> str:

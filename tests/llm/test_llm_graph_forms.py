@@ -198,7 +198,6 @@ def test_tables_for_longer_texts_are_chosen_by_the_length_of_a_bundle(tmp_path: 
     "kind, change, said",
     [
         (Opset23, {"is_causal": 0}, "is not causal"),
-        (Opset23, {"mask": "position_ids"}, "a mask besides that of is_causal"),
         (LongTexts, {"cos_cache": None}, "has no constant tables of a rotary embedding"),
         (Dequantized, {"block_size": 32}, "scales and zero points of shape [4, 64] should have [2, 64]"),
     ],
@@ -212,8 +211,6 @@ def test_forms_that_are_not_read_are_one_sentence(
         for each in node.attribute:
             if each.name in change:
                 each.i = change[each.name]
-        if node.op_type == "Attention" and "mask" in change:
-            node.input[3] = change["mask"]
         if node.op_type == "If" and "cos_cache" in change:
             node.op_type = "Where"
     onnx.save(model, file)
