@@ -113,7 +113,7 @@ def test_lenet_compiles_runs_and_is_inspected(tmp_path: Path, capsys: pytest.Cap
     files = [str(net / "deploy.prototxt"), str(net / "lenet.caffemodel"), "--data", str(tmp_path / "calib.npz")]
     commands(
         ["compile", *files, "--target", "toy", "-o", model, "--layers"],
-        ["run", model, "--input", str(tmp_path / "test.npz"), "-o", out, "--timing", "--trace", trace, "--check-races"],
+        ["run", model, "--data", str(tmp_path / "test.npz"), "-o", out, "--timing", "--trace", trace, "--check-races"],
         ["tool", "info", model],
         ["tool", "dis", model],
         ["tool", "extract", model, "-o", str(tmp_path / "pieces")],

@@ -184,7 +184,7 @@ def test_a_net_is_run_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     file.write_bytes(content(QWEN))
     _, _, inputs, outputs = next(one for one in runs(QWEN) if (one[0].name, one[1]) == (BLOCK, 1))
     np.savez(given, **inputs)
-    words = [str(file), "--input", str(given), "-o", str(tmp_path / "out.npz"), "--raw"]
+    words = [str(file), "--data", str(given), "-o", str(tmp_path / "out.npz"), "--raw"]
     assert run(run_cli, "bmnet-run", [*words, "--net", BLOCK, "--timing"]) == 0
     assert {key: value.tobytes() for key, value in np.load(tmp_path / "out.npz").items()} == {
         key: value.tobytes() for key, value in outputs.items()

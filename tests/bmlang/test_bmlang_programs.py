@@ -176,7 +176,7 @@ def test_a_program_is_ordinary_ir_and_an_ordinary_model(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     np.savez(tmp_path / "in.npz", x=x.get_data())
-    files = [str(made.path), "--input", str(tmp_path / "in.npz"), "-o", str(tmp_path / "o.npz")]
+    files = [str(made.path), "--data", str(tmp_path / "in.npz"), "-o", str(tmp_path / "o.npz")]
     done = CliRunner().invoke(run, [*files, "--timing", "--check-races"])
     assert done.exit_code == 0, done.output
     np.testing.assert_allclose(np.load(tmp_path / "o.npz")["y"], y.get_data(), rtol=1e-5, atol=1e-6)

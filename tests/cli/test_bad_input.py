@@ -46,7 +46,7 @@ __all__ = ["folder", "originals", "refused"]  # fixtures
         ("opt net.mlir --pipeline quantize -o x.mlir", 2, ["net.mlir: ", "the net is not calibrated", "Remedy"]),
         ("tool", 2, ["Missing command"]),
         ("tool bogus", 2, ["No such command 'bogus'"]),
-        ("tool dis net.bmodel --net 7", 2, ["no program 7", "0 to 0"]),
+        ("tool dis net.bmodel --program 7", 2, ["no program 7", "0 to 0"]),
         ("tool combine net.bmodel -o x.bmodel", 2, ["two or more"]),
         ("tool combine net.bmodel net.bmodel -o x.bmodel", 1, ["[1, 2, 6, 6] occurs twice"]),
     ],
@@ -62,8 +62,8 @@ OUTPUTS = [
     f"compile {CAFFE} {TABLE} {OUT} --report {{}}",
     "calibrate net.prototxt net.caffemodel --data calib.npz -o {}",
     "opt net.mlir --pipeline canonicalize -o {}",
-    "run net.bmodel --input calib.npz -o {}",
-    "run net.bmodel --input calib.npz --trace {}",
+    "run net.bmodel --data calib.npz -o {}",
+    "run net.bmodel --data calib.npz --trace {}",
     "tool dis net.bmodel -o {}",
     "tool combine net.bmodel other.bmodel -o {}",
 ]
@@ -100,8 +100,8 @@ READERS = [
     f"compile {CAFFE} {OUT} --data {{}}.npz",
     "calibrate net.prototxt net.caffemodel --data {}.npz -o x.table",
     "opt {}.mlir --pipeline canonicalize -o x.mlir",
-    "run {}.bmodel --input calib.npz -o x.npz",
-    "run net.bmodel --input {}.npz -o x.npz",
+    "run {}.bmodel --data calib.npz -o x.npz",
+    "run net.bmodel --data {}.npz -o x.npz",
     "tool info {}.bmodel",
     "tool dis {}.bmodel",
     "tool extract {}.bmodel -o pieces",
@@ -136,7 +136,7 @@ def test_truncated_files(line: str, refused: Refused, folder: Path) -> None:
 # -- models -----------------------------------------------------------------------------------------------------------
 def test_models_of_another_chip(refused: Refused) -> None:
     save(replace(load("net.bmodel"), chip=1682), "other.bmodel")  # type: ignore[type-var]
-    refused("run other.bmodel --input calib.npz -o x.npz", 1, "other.bmodel: unknown device 'bm1682'", "bm1880")
+    refused("run other.bmodel --data calib.npz -o x.npz", 1, "other.bmodel: unknown device 'bm1682'", "bm1880")
     refused("tool dis other.bmodel", 1, "other.bmodel: unknown target 'bm1682'", "bm1880")
     refused("tool combine net.bmodel other.bmodel -o x.bmodel", 1, "different chips", "Remedy")
 
@@ -145,7 +145,7 @@ def test_command_buffers_that_are_cut_off(refused: Refused) -> None:
     model: Any = load("net.bmodel")
     whole = model.commands[0]
     save(replace(model, commands=[replace(whole, cmdbuf=whole.cmdbuf[:-30])]), "cut.bmodel")
-    refused("run cut.bmodel --input calib.npz -o x.npz", 1, "cut.bmodel: command buffer: record", "cut off")
+    refused("run cut.bmodel --data calib.npz -o x.npz", 1, "cut.bmodel: command buffer: record", "cut off")
     refused("tool dis cut.bmodel", 1, "cut.bmodel: command buffer: record", "cut off")
 
 

@@ -138,7 +138,7 @@ DATA = [
     [
         f"compile {CAFFE} {OUT} --data bad.npz",
         "calibrate net.prototxt net.caffemodel --data bad.npz -o x.table",
-        "run net.bmodel --input bad.npz -o x.npz",
+        "run net.bmodel --data bad.npz -o x.npz",
     ],
 )
 def test_data_that_cannot_be(line: str, arrays: dict[str, Any], parts: list[str], refused: Refused) -> None:
@@ -149,7 +149,7 @@ def test_data_that_cannot_be(line: str, arrays: dict[str, Any], parts: list[str]
 def test_constant_calibration_data_and_fractions_for_raw(refused: Refused) -> None:
     np.savez("bad.npz", data=SAMPLES * 0)
     refused(f"compile {CAFFE} {OUT} --data bad.npz", 1, "bad.npz: array 'data' is constant", "Remedy: use real data")
-    refused("run net.bmodel --raw --input calib.npz -o x.npz", 1, "calib.npz: input 'data'", "whole numbers of int8")
+    refused("run net.bmodel --raw --data calib.npz -o x.npz", 1, "calib.npz: input 'data'", "whole numbers of int8")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_run_prints_timing_writes_a_trace_and_checks_races(
 ) -> None:
     trace = tmp_path / "trace.json"
     options = ("--timing", "--trace", trace, "--check-races")
-    assert command("run", folder / "net.bmodel", "--input", folder / "x.npz", *options) == 0
+    assert command("run", folder / "net.bmodel", "--data", folder / "x.npz", *options) == 0
     out = capsys.readouterr().out
     assert "3 steps in " in out and "no races" in out and "fast" not in out
     assert "Model of one run on the chip" in out and "at 550 MHz" in out and "GDMA" in out
@@ -87,7 +87,7 @@ def test_a_lost_wait_is_an_error_that_names_the_layer(
     model.nets[0].stages[0].subnets[0].groups = groups  # type: ignore[union-attr]
     bmodel.save(model, tmp_path / "racy.bmodel")
     out = tmp_path / "out.npz"
-    run = ("run", tmp_path / "racy.bmodel", "--input", folder / "x.npz", "-o", out, "--check-races")
+    run = ("run", tmp_path / "racy.bmodel", "--data", folder / "x.npz", "-o", out, "--check-races")
     assert command(*run) == 1
     err = capsys.readouterr().err
     assert "racy.bmodel" in err and "the result depends on timing" in err and "of layer 'conv1+act1'" in err
@@ -97,7 +97,7 @@ def test_a_lost_wait_is_an_error_that_names_the_layer(
 def test_fast_mode_is_labelled_and_close(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = []
     for name, flags in (("exact", ()), ("fast", ("--fast",))):
-        run = ("run", folder / "net.bmodel", "--input", folder / "x.npz", "-o", tmp_path / f"{name}.npz", *flags)
+        run = ("run", folder / "net.bmodel", "--data", folder / "x.npz", "-o", tmp_path / f"{name}.npz", *flags)
         assert command(*run) == 0
         out = capsys.readouterr().out
         assert ("fast mode: sums in BLAS order: not bit-exact" in out) == (name == "fast")
@@ -115,7 +115,7 @@ def test_chips_with_one_way_to_sum_have_no_fast_mode(tmp_path: Path, capsys: pyt
     tensor = TensorInfo("x", (1, 1, 1, 4))
     bmodel.save(Bm1880Model("net", [Command([tensor], [tensor], b"", 4)], []), tmp_path / "net.bmodel")
     np.savez(tmp_path / "x.npz", x=np.zeros((1, 1, 1, 4), np.float32))
-    assert command("run", tmp_path / "net.bmodel", "--input", tmp_path / "x.npz", "--fast") == 1
+    assert command("run", tmp_path / "net.bmodel", "--data", tmp_path / "x.npz", "--fast") == 1
     assert (
         "net.bmodel: bm1880 has one way of running, no fast mode. Remedy: leave out --fast" in capsys.readouterr().err
     )

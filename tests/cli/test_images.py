@@ -78,7 +78,7 @@ def test_images_run_like_the_same_arrays_and_name_the_best_classes(
     by_images = capsys.readouterr().out
     assert "best classes" in by_images and "019.png" in by_images
     assert (
-        run_command(run.cli, "bmnet-run", [model, "--input", str(folder / "calib.npz"), "-o", str(folder / "a.npz")])
+        run_command(run.cli, "bmnet-run", [model, "--data", str(folder / "calib.npz"), "-o", str(folder / "a.npz")])
         == 0
     )
     assert "best classes" not in capsys.readouterr().out
@@ -115,7 +115,7 @@ def test_a_limit_compiles_calibrates_and_runs_on_the_first_samples(
         assert run_command(calibrate.cli, "bmnet-calibrate", arguments) == 0
     assert f"calibrated on {first}" in capsys.readouterr().out
     assert (folder / "limited.table").read_bytes() == (folder / "three.table").read_bytes()
-    for name, source in {"limited": images, "three": ["--input", few]}.items():
+    for name, source in {"limited": images, "three": ["--data", few]}.items():
         arguments = [str(folder / "lenet.bmodel"), *source, "-o", str(folder / f"{name}_out.npz")]
         assert run_command(run.cli, "bmnet-run", arguments) == 0
     shown = capsys.readouterr().out

@@ -49,13 +49,13 @@ KINDS: dict[str, tuple[int, str, tuple[str, ...]]] = {
     "float text": (50, "net.mlir", (f"compile {{}} {TABLE} {TO_MODEL}", "opt {} --pipeline canonicalize -o out")),
     "int8 text": (50, "int8.mlir", (f"compile {{}} --pipeline dead-code {TO_MODEL}",)),
     "text weights": (30, "net.weights.npz", (f"compile net.mlir {{}} {TABLE} {TO_MODEL}",)),
-    "model": (90, "net.bmodel", ("run {} --input calib.npz -o out", "tool info {}", "tool dis {} -o out")),
+    "model": (90, "net.bmodel", ("run {} --data calib.npz -o out", "tool info {}", "tool dis {} -o out")),
     "calibration data": (
         30,
         "calib.npz",
         ("calibrate net.prototxt net.caffemodel --method max --data {} -o out",),
     ),
-    "run data": (30, "calib.npz", ("run net.bmodel --input {} -o out",)),
+    "run data": (30, "calib.npz", ("run net.bmodel --data {} -o out",)),
 }
 TEXT = ("prototxt", "text table", "table message", "float text", "int8 text")
 

@@ -36,8 +36,8 @@ CASES = (
     (calibrate.cli, "net.prototxt w.caffemodel --data data.npz -o data.npz"),
     (accuracy.cli, "net.prototxt w.caffemodel --target bm1880 --data data.npz --report data.npz"),
     (accuracy.cli, "net.prototxt w.caffemodel --target bm1880 --data data.npz --suggest w.caffemodel"),
-    (run.cli, "a.bmodel --input data.npz -o data.npz"),
-    (run.cli, "a.bmodel --input data.npz --trace a.bmodel"),
+    (run.cli, "a.bmodel --data data.npz -o data.npz"),
+    (run.cli, "a.bmodel --data data.npz --trace a.bmodel"),
     (evaluate.cli, "a.bmodel --data data.npz -o data.npz"),
     (evaluate.cli, "a.bmodel --data data.npz --labels labels.npz:l -o labels.npz"),
     (evaluate.cli, "a.bmodel --data data.npz --labels labels.npz:l --resume new.json -o ./new.json"),
@@ -139,7 +139,7 @@ def test_the_file_behind_a_link_is_written(made: Path, tmp_path: Path) -> None:
 
 
 def test_devices_take_everything_and_stay_devices(made: Path, tmp_path: Path) -> None:
-    data = ["--input", str(made / "data.npz")]
+    data = ["--data", str(made / "data.npz")]
     assert cli.run(run.cli, "bmnet-run", [str(made / "a.bmodel"), *data, "-o", "/dev/null"]) == 0
     assert Path("/dev/null").is_char_device()
     assert side_file("/dev/null") == Path("/dev/null")
@@ -171,8 +171,8 @@ OTHERS = (
     (calibrate.cli, f"{NET} --data data.npz -o FILE", "table"),
     (accuracy.cli, f"{NET} --target bm1880 --data data.npz --report FILE", "HTML page"),
     (accuracy.cli, f"{NET} --target bm1880 --data data.npz --suggest FILE", "table"),
-    (run.cli, "a.bmodel --input data.npz -o FILE", r"file of arrays (.npz)"),
-    (run.cli, "a.bmodel --input data.npz --trace FILE", "JSON file"),
+    (run.cli, "a.bmodel --data data.npz -o FILE", r"file of arrays (.npz)"),
+    (run.cli, "a.bmodel --data data.npz --trace FILE", "JSON file"),
     (evaluate.cli, "a.bmodel --data data.npz --labels labels.npz -o FILE", "JSON file"),
     (opt.cli, "net.mlir --pipeline canonicalize -o FILE", "text"),
     (tool.cli, "static a.bmodel -o FILE", "model file"),

@@ -113,7 +113,7 @@ def test_values_of_another_range_are_noticed_without_images_too(
     values = RANDOM.uniform(0, 1, (3, 3, 16, 24)).astype(np.float32)
     for factor, words in ((1, ""), (255, "check mean and scale"), (1 / 255, "check mean and scale")):
         np.save(folder / "values.npy", values * np.float32(factor))
-        assert ran(folder / f"{target}.bmodel", "--input", str(folder / "values.npy")) == 0
+        assert ran(folder / f"{target}.bmodel", "--data", str(folder / "values.npy")) == 0
         assert words in (found := capsys.readouterr().err) and bool(words) == bool(found)
     arguments = [str(folder / f"{target}.bmodel"), "--images", str(folder / "photos"), "--std", "1"]
     labels = ["--labels", str(folder / "labels.npy"), "--metric", "top1"]
@@ -181,5 +181,5 @@ def test_other_commands_still_need_images(folder: Path, capsys: pytest.CaptureFi
     data = ["--data", "x.npz", "-o", str(folder / "t.table")]
     assert run_command(calibrate.cli, "bmnet-calibrate", [str(folder / "net.mlir"), *data, "--std", "255"]) == 2
     assert "--std is about images, but there is no --images" in capsys.readouterr().err
-    assert ran(folder / "bm1880.bmodel", "--input", "x.npz", "--letterbox") == 2
+    assert ran(folder / "bm1880.bmodel", "--data", "x.npz", "--letterbox") == 2
     assert "--letterbox is about images, but there is no --images" in capsys.readouterr().err

@@ -91,7 +91,7 @@ def test_real_values_in_steps(
     net: Save, data: Save, tmp_path: Path, count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     x, out = samples(count), tmp_path / "out.npz"
-    assert bmnet_run(net(2), "--input", data(x=x), "-o", str(out)) == 0
+    assert bmnet_run(net(2), "--data", data(x=x), "-o", str(out)) == 0
     with np.load(out, allow_pickle=False) as arrays:
         y = arrays["file"]
     assert y.dtype == np.float32 and y.shape == x.shape
@@ -105,15 +105,15 @@ def test_outputs_are_compared_with_references(
     net: Save, data: Save, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given, reference = data(x=samples(4)), tmp_path / "ref.npz"
-    assert bmnet_run(net(), "--input", given, "-o", str(reference)) == 0
-    assert bmnet_run(net(), "--input", given, "--compare", str(reference)) == 0
+    assert bmnet_run(net(), "--data", given, "-o", str(reference)) == 0
+    assert bmnet_run(net(), "--data", given, "--compare", str(reference)) == 0
     assert "100.0%" in capsys.readouterr().out.split("against the reference")[1]
     np.savez(tmp_path / "other.npz", y=samples(4), z=samples(4))
-    assert bmnet_run(net(), "--input", given, "--compare", str(tmp_path / "other.npz")) == 1
+    assert bmnet_run(net(), "--data", given, "--compare", str(tmp_path / "other.npz")) == 1
     assert "the model has no output 'y'. Remedy: name arrays like: file" in capsys.readouterr().err
     np.save(tmp_path / "few.npy", samples(3))
     out = tmp_path / "out.npz"
-    assert bmnet_run(net(), "--input", given, "--compare", str(tmp_path / "few.npy"), "-o", str(out)) == 1
+    assert bmnet_run(net(), "--data", given, "--compare", str(tmp_path / "few.npy"), "-o", str(out)) == 1
     assert not out.exists()  # status 1: nothing is written
     assert "have shapes" in capsys.readouterr().err
 
@@ -121,7 +121,7 @@ def test_outputs_are_compared_with_references(
 def test_raw_values(net: Save, data: Save, tmp_path: Path) -> None:
     x = np.random.default_rng(0).integers(-128, 128, (2, *SAMPLE)).astype(np.int8)
     out = tmp_path / "out.npz"
-    assert bmnet_run(net(), "--input", data(x=x), "-o", str(out), "--raw") == 0
+    assert bmnet_run(net(), "--data", data(x=x), "-o", str(out), "--raw") == 0
     with np.load(out, allow_pickle=False) as arrays:
         assert arrays["file"].dtype == np.int8
         np.testing.assert_array_equal(arrays["file"], np.maximum(x, 0))
@@ -130,12 +130,12 @@ def test_raw_values(net: Save, data: Save, tmp_path: Path) -> None:
 def test_equal_inputs_give_equal_files(net: Save, data: Save, tmp_path: Path) -> None:
     paths = [tmp_path / "a.npz", tmp_path / "b.npz"]
     for path in paths:
-        assert bmnet_run(net(), "--input", data(x=samples(2)), "-o", str(path)) == 0
+        assert bmnet_run(net(), "--data", data(x=samples(2)), "-o", str(path)) == 0
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_timing_shows_host_and_chip(net: Save, data: Save, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bmnet_run(net(1, 4), "--input", data(x=samples(4)), "--timing") == 0
+    assert bmnet_run(net(1, 4), "--data", data(x=samples(4)), "--timing") == 0
     out = capsys.readouterr().out
     assert "1 step in " in out and "s per step)" in out
     assert "cycles" in out and "at 1000 MHz" in out and "assumed: clock 1000 MHz" in out
@@ -144,7 +144,7 @@ def test_timing_shows_host_and_chip(net: Save, data: Save, capsys: pytest.Captur
 
 
 def test_the_timing_profile_can_be_given(net: Save, data: Save, capsys: pytest.CaptureFixture[str]) -> None:
-    args = (net(), "--input", data(x=samples(2)), "--timing", "--timing-profile")
+    args = (net(), "--data", data(x=samples(2)), "--timing", "--timing-profile")
     assert bmnet_run(*args, "clock_hz=5e8,gdma_start=7") == 0
     assert "at 500 MHz" in (out := capsys.readouterr().out) and "start-up 7 cycles per transfer" in out
     assert bmnet_run(*args, "speed=3") == 2
@@ -155,7 +155,7 @@ def test_the_timing_profile_can_be_given(net: Save, data: Save, capsys: pytest.C
 
 def test_trace_is_written(net: Save, data: Save, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    assert bmnet_run(net(), "--input", data(x=samples(2)), "--trace", str(trace)) == 0
+    assert bmnet_run(net(), "--data", data(x=samples(2)), "--trace", str(trace)) == 0
     slices = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
     assert {event["name"] for event in slices if event["cat"] == "layer"} == {"act"}
     commands = [event["name"] for event in slices if event["cat"] == "command"]
@@ -163,10 +163,10 @@ def test_trace_is_written(net: Save, data: Save, tmp_path: Path) -> None:
 
 
 def test_race_check(net: Save, data: Save, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bmnet_run(net(), "--input", data(x=samples(2)), "--check-races") == 0
+    assert bmnet_run(net(), "--data", data(x=samples(2)), "--check-races") == 0
     assert "no races" in capsys.readouterr().out
     out, trace = tmp_path / "out.npz", tmp_path / "trace.json"
-    args = ("--input", data(x=samples(2)), "-o", str(out), "--trace", str(trace), "--check-races")
+    args = ("--data", data(x=samples(2)), "-o", str(out), "--trace", str(trace), "--check-races")
     assert bmnet_run(net(racy=True), *args) == 1
     err = capsys.readouterr().err
     assert "net.bmodel: 2 races; the result depends on timing" in err
@@ -219,7 +219,7 @@ def test_broken_inputs(net: Save, tmp_path: Path, kind: str, message: str, capsy
     source = broken_npz(kind, tmp_path)
     before = sorted(tmp_path.iterdir())
     path = net()
-    assert bmnet_run(path, "--input", source, "-o", str(out), "--trace", str(trace), "--timing") == 1
+    assert bmnet_run(path, "--data", source, "-o", str(out), "--trace", str(trace), "--timing") == 1
     err = capsys.readouterr().err
     assert message in err and "in.npz" in err and err.count("\n") == 1
     assert sorted(tmp_path.iterdir()) == sorted([*before, Path(path)])
@@ -230,12 +230,12 @@ def test_broken_models_and_outputs(net: Save, data: Save, tmp_path: Path, capsys
     other = tmp_path / "chip.bmodel"
     bmodel.save(Bm1880Model("net", [relu_net(2)], [], chip=9999), other)
     cases = (
-        ((str(tmp_path / "none.bmodel"), "--input", source), "none.bmodel: No such file"),
-        ((source, "--input", source), "not a model file"),
-        ((str(other), "--input", source), "bm9999"),
-        ((net(), "--input", source, "--device", "99"), "no device 99"),
-        ((net(), "--input", source, "-o", str(tmp_path / "no/out.npz")), "folder does not exist"),
-        ((net(), "--input", source, "--trace", str(tmp_path)), "is a folder"),
+        ((str(tmp_path / "none.bmodel"), "--data", source), "none.bmodel: No such file"),
+        ((source, "--data", source), "not a model file"),
+        ((str(other), "--data", source), "bm9999"),
+        ((net(), "--data", source, "--device", "99"), "no device 99"),
+        ((net(), "--data", source, "-o", str(tmp_path / "no/out.npz")), "folder does not exist"),
+        ((net(), "--data", source, "--trace", str(tmp_path)), "is a folder"),
     )
     for args, message in cases:
         assert bmnet_run(*args) == 1

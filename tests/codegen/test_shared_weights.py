@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from bmcompiler.codegen.groups.choose import _shared_weights
+from bmcompiler.codegen.groups.choose import _HEAVY, _shared_weights
 from bmcompiler.codegen.tiling import Buffer, TileWork
 from bmcompiler.ir import Operation, TensorType
 from bmcompiler.ops.builder import Builder
@@ -34,7 +34,7 @@ def cut(*ops: tuple[Operation, int], whole: tuple[Operation, ...] = ()) -> list[
         copier=SimpleNamespace(grain=lambda value: (1, LANES, 1, 1)),
         kernels=SimpleNamespace(part=lambda op, box: None if op in whole else work(1)),
     )
-    return [(op, slices) for (op,), slices in _shared_weights(segments, [])]
+    return [(op, slices) for (op,), slices in _shared_weights(segments, [], _HEAVY)]
 
 
 def test_many_weights_are_cut_along_channels() -> None:

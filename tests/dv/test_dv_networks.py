@@ -122,7 +122,7 @@ def test_commands_compile_run_and_show_a_model(tmp_path: Path, capsys: pytest.Ca
     files = [str(MODELS / path) for path in NETS["lenet"] if path]
     for name, *arguments in (
         ["compile", *files, "--target", "dv700", "-o", model],
-        ["run", model, "--input", str(tmp_path / "test.npz"), "-o", out],
+        ["run", model, "--data", str(tmp_path / "test.npz"), "-o", out],
         ["tool", "info", model],
         ["tool", "dis", model],
     ):

@@ -266,7 +266,7 @@ def test_what_a_metric_of_the_users_raises_is_a_sentence(
         (["--metric", "cosine"], "name it with --float"),
         (["--metric", "nonsense"], "is no metric"),
         (["--metric", "no_such_module_x:f"], "cannot be loaded"),
-        (["--labels", "LABELS", "--output", "nothing"], "has no output 'nothing'"),
+        (["--labels", "LABELS", "--scored", "nothing"], "has no output 'nothing'"),
         (["--labels", "FEW"], "500 samples and 3 labels"),
         (["--labels", "LARGE"], "the model has 10 classes"),
         (["--labels", "LABELS", "--workers", "0"], "1 or more"),

@@ -105,8 +105,8 @@ def test_samples_that_are_no_text_and_folders_without_tokenizer_are_said(
     (tmp_path / "noise").write_bytes(bytes(range(128, 256)))
 
     def said() -> str:
-        words = ["compile", str(folder), "-o", str(tmp_path / "x.bmodel"), "--quantize", "w4f16", "--samples"]
-        monkeypatch.setattr(sys, "argv", ["bmnet-llm", *words, str(tmp_path / "noise")])
+        words = ["compile", str(folder), "-o", str(tmp_path / "x.bmodel"), "--quantize", "w4f16", "--length", "64"]
+        monkeypatch.setattr(sys, "argv", ["bmnet-llm", *words, "--text", str(tmp_path / "noise")])
         with pytest.raises(SystemExit) as ended:
             command()
         assert ended.value.code == 1

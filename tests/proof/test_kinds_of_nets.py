@@ -228,7 +228,7 @@ def test_a_file_is_asked_with_its_ir(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(run_command, "bmnet-run", [str(model), "--check", str(ir)]) == 0
     assert f"checked   1 sample: {PROVEN} (drawn" in capsys.readouterr().out
     np.savez(tmp_path / "x.npz", x=RNG.normal(0, 1, (2, 4, 8, 8)).astype(np.float32))
-    assert run(run_command, "bmnet-run", [str(model), "--check", str(ir), "--input", str(tmp_path / "x.npz")]) == 0
+    assert run(run_command, "bmnet-run", [str(model), "--check", str(ir), "--data", str(tmp_path / "x.npz")]) == 0
     said = capsys.readouterr().out
     assert f"checked   1 sample: {PROVEN}\n" in said and "least" in said, "and the inputs are run as ever"
     assert run(run_command, "bmnet-run", [str(model), "--check", str(ir), "--fast"]) == 2

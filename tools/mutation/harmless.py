@@ -62,7 +62,6 @@ HARMLESS: dict[str, str] = {
     "backends.lanes.recipes.exponential:e9c0ae68b1f6": "powers end at 0, 20, 80 or 88.99999, never at the bound itself",
     "codegen.band_rows:c1ac90852cab": "no move begins where another one does",
     "codegen.groups.ahead:ace2a592db80": "the part of a lane is a guess",
-    "codegen.groups.choose:f3c5211eb682": "the limit is a guess: exactly there either choice is as good",
     "codegen.groups.refine:19a6e0ad3655": "what is tried again costs what it cost: only time is lost",
     "codegen.memory:093e0d2fbc1a": "a draw that is just the bound is as likely as any",
     "codegen.schedule:1b3a71cdb2d3": "local memory and all sizes in it are whole multiples of the alignment",
