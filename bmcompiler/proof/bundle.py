@@ -42,7 +42,7 @@ def keep(error: WrongProgramError, target: str, level: int, folder: Path) -> Non
 
 def _readme(error: WrongProgramError, part: Part, target: str, level: int) -> str:
     layer = f"layer '{error.layer}' ({error.kind}): " if error.layer else ""
-    check = f"--check {IR} --input {SAMPLE} --raw"
+    check = f"--check-ir {IR} --data {SAMPLE} --raw"
     kept = f"The program as it was found:\n\n    bmnet-run {PROGRAM} {check}\n\n" if part.model is not None else ""
     return (
         f"bmcompiler {version()}, {target}, --opt {level}\n\n{layer}{error.reason}\n\n"

@@ -225,23 +225,23 @@ def test_a_file_is_asked_with_its_ir(tmp_path: Path, capsys: pytest.CaptureFixtu
     ]
     assert run(compile_command, "bmnet-compile", words) == 0
     assert f"checked   3 samples: {PROVEN} (drawn" in capsys.readouterr().out
-    assert run(run_command, "bmnet-run", [str(model), "--check", str(ir)]) == 0
+    assert run(run_command, "bmnet-run", [str(model), "--check-ir", str(ir)]) == 0
     assert f"checked   1 sample: {PROVEN} (drawn" in capsys.readouterr().out
     np.savez(tmp_path / "x.npz", x=RNG.normal(0, 1, (2, 4, 8, 8)).astype(np.float32))
-    assert run(run_command, "bmnet-run", [str(model), "--check", str(ir), "--data", str(tmp_path / "x.npz")]) == 0
+    assert run(run_command, "bmnet-run", [str(model), "--check-ir", str(ir), "--data", str(tmp_path / "x.npz")]) == 0
     said = capsys.readouterr().out
     assert f"checked   1 sample: {PROVEN}\n" in said and "least" in said, "and the inputs are run as ever"
-    assert run(run_command, "bmnet-run", [str(model), "--check", str(ir), "--fast"]) == 2
+    assert run(run_command, "bmnet-run", [str(model), "--check-ir", str(ir), "--fast"]) == 2
     assert "--fast" in capsys.readouterr().err
     other = tmp_path / "other.bmodel"
     onnx_net(tmp_path / "net.onnx")  # drawn anew: other weights
     words = [net, "--target", "bm1684", "--shapes", "[[2,4,8,8]]", "-o", str(other), "--quiet"]
     assert run(compile_command, "bmnet-compile", words) == 0
-    assert run(run_command, "bmnet-run", [str(other), "--check", str(ir)]) == 1
+    assert run(run_command, "bmnet-run", [str(other), "--check-ir", str(ir)]) == 1
     assert "this IR does not compile to the program of the file" in capsys.readouterr().err
     words[2] = "bm1684x"
     assert run(compile_command, "bmnet-compile", words) == 0
-    assert run(run_command, "bmnet-run", [str(other), "--check", str(ir)]) == 1
+    assert run(run_command, "bmnet-run", [str(other), "--check-ir", str(ir)]) == 1
     said = capsys.readouterr().err
     assert "another compilation (chip, network, --opt, timing profile or version). Remedy: give the IR" in said
 
