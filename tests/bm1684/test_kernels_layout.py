@@ -165,20 +165,20 @@ def test_pad(shape: tuple[int, ...], dtype: str, mode: str, data: st.DataObject,
         data.draw(st.integers(0, min(3, max(0, size + most.get(mode, 3))))) for size in shape for _ in range(2)
     )
     if mode in most:  # each mirrored row is a copy of its own, and the kernel takes 512
-        assume(prod(1 + before + after for before, after in zip(pads, pads[len(shape) :])) <= 512)
+        assume(prod(1 + before + after for before, after in zip(pads[::2], pads[1::2])) <= 512)
     value = data.draw(st.integers(0, 127)) if dtype != "f32" else data.draw(st.floats(-9, 9, width=32))
     check_op(lambda net, x: net.b.pad(x, pads=pads, mode=mode, value=float(value)), shape, dtype=dtype, seed=seed)
 
 
 def test_mirrors_of_more_copies_than_the_kernel_takes_are_mirrored_axis_by_axis() -> None:
-    """840 copies at once: what users compile stays on the chip."""
+    """735 copies at once: what users compile stays on the chip."""
     b = Builder.new("net")
     x = b.input("x", TensorType((2, 3, 3, 3), "f32"))
     module = b.outputs([b.pad(x, pads=(0, 2, 3, 3, 3, 3, 3, 1), mode="symmetric")], ["y"])
     result = bmcompiler.compile_module(module, target="bm1684", quantize="f32", check="always")
     assert {row.where for row in result.rows} <= {"bm1684", "view"}
     given = np.arange(54, dtype=np.float32).reshape(2, 3, 3, 3)
-    wanted = np.pad(given, ((0, 3), (2, 3), (3, 3), (3, 1)), mode="symmetric")
+    wanted = np.pad(given, ((0, 2), (3, 3), (3, 3), (3, 1)), mode="symmetric")
     np.testing.assert_array_equal(result.run({"x": given})["y"], wanted)
 
 
