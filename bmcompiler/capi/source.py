@@ -148,7 +148,7 @@ _FORMATTING = """    char text[512] = "";
 _PAIRING = """    va_list values;
     int place;
     va_start(values, COUNT);
-    for (place = 0; COUNT <= MOST && place < COUNT; place++) {
+    for (place = 0; COUNT <= 2 * MOST && 2 * place + 1 < COUNT; place++) {
         PAIRS[2 * place] = (uint64_t)(uintptr_t)va_arg(values, void *);
         PAIRS[2 * place + 1] = (uint64_t)va_arg(values, unsigned long long);
     }

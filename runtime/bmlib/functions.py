@@ -188,14 +188,14 @@ def bm_mem_from_system(system_addr: int) -> bm_device_mem_t:
 
 @_served
 def bm_mem_get_system_addr(mem: bm_device_mem_t) -> int:
-    """The address of a system memory; 0 of a device memory."""
-    return mem.device_addr if mem.rawflags & 7 == BmMemType.SYSTEM else 0
+    """The address that a description has, of whichever memory."""
+    return mem.device_addr
 
 
 @_served
 def bm_mem_set_system_addr(pmem: bm_device_mem_t, addr: int) -> None:
-    """Describe memory of the host."""
-    pmem.device_addr, pmem.rawflags = addr, pmem.rawflags & ~7 | BmMemType.SYSTEM
+    """Another address; which kind of memory it is stays, as in the vendor's library."""
+    pmem.device_addr = addr
 
 
 @_served

@@ -16,7 +16,7 @@ _served = served(BMLIB)
 
 @_served
 def bm_memcpy_s2d_gather(handle: CardHandle, dst: bm_device_mem_t, argc: int, parts: list[Any]) -> None:
-    """Fill `dst` from its begin with `argc` buffers, one behind the other; in C each is a pointer and a 64-bit size."""
+    """Fill `dst` from its begin with buffers, one behind the other; in C `argc` values: pointers and 64-bit sizes."""
     with handle.card.timed("in"):
         for memory, data in _pieces(handle, dst, argc, parts, written=False):
             memory[...] = data
@@ -24,18 +24,18 @@ def bm_memcpy_s2d_gather(handle: CardHandle, dst: bm_device_mem_t, argc: int, pa
 
 @_served
 def bm_memcpy_d2s_scatter(handle: CardHandle, src: bm_device_mem_t, argc: int, parts: list[Any]) -> None:
-    """Read `src` from its begin into `argc` buffers; in C each is a pointer and a 64-bit size."""
+    """Read `src` from its begin into buffers; in C `argc` values: pointers and 64-bit sizes."""
     with handle.card.timed("out"):
         for memory, data in _pieces(handle, src, argc, parts, written=True):
             data[...] = memory
 
 
 def _pieces(handle: CardHandle, memory: bm_device_mem_t, argc: int, parts: list[Any], *, written: bool) -> list[Any]:
-    """Pairs of device bytes and host bytes."""
-    if argc != len(parts) or argc < 1:
-        raise RuntimeUseError(f"argc is {argc}, there are {len(parts)} buffers")
+    """Pairs of device bytes and host bytes; each buffer counts twice, as in C (the vendor's library reads so many)."""
+    if argc != 2 * len(parts) or argc < 2:
+        raise RuntimeUseError(f"argc is {argc}, must be twice the {len(parts)} buffers")
     buffers = [host_bytes(one, memoryview(one).nbytes if one is not None else 0, written=written) for one in parts]
-    places = [sum(one.size for one in buffers[:index]) for index in range(argc)]
+    places = [sum(one.size for one in buffers[:index]) for index in range(len(buffers))]
     return [(handle.card.bytes(memory, place, one.size), one) for place, one in zip(places, buffers)]
 
 

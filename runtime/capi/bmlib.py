@@ -125,9 +125,9 @@ def _paired(name: str) -> Callable[[Any, int], None]:
 
     def act(slots: Any, result: int) -> None:
         values = [LIBRARY.reader(one.c_type)(slots[index]) for index, one in enumerate(prototype.parameters[:-1])]
-        count = values[-1]
-        if not 1 <= count <= MOST_PAIRS:
-            raise BMError(f"{name}: argc is {count}, must be 1..{MOST_PAIRS}")
+        count, odd = divmod(values[-1], 2)
+        if odd or not 1 <= count <= MOST_PAIRS:
+            raise BMError(f"{name}: argc is {values[-1]}, must be an even number of 2..{2 * MOST_PAIRS}")
         pairs = (ctypes.c_uint64 * (2 * count)).from_address(slots[len(values)])
         titles = [f"{name}: buffer {index}" for index in range(count)]
         parts = [caller_memory(at, size, title) for at, size, title in zip(pairs[::2], pairs[1::2], titles)]

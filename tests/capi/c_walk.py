@@ -38,7 +38,8 @@ class Walk:
     """How to call a library.
 
     Attributes:
-        prelude: C that makes right values. good: C expressions by type of the table. wrong: by type, what is refused.
+        prelude: C that makes right values. good: C expressions by type of the table or by name. wrong: by type, what
+        is refused.
         sentence: C expression for what was said last. reset: C before each call.
         beside: wrong values by parameter name, of which the function itself must say something.
         twins: the same wrong value for a parameter of another type: by type, from value to value.
@@ -98,8 +99,8 @@ def _check(walk: Walk, prototype: Prototype, number: int | None, value: str, wor
             arguments.append(
                 f"({c_type})({value})" if not one.array and c_type not in walk.library.api.structs else value
             )
-        elif one.c_type in walk.good and not one.array:
-            arguments.append(walk.good[one.c_type])
+        elif one.name in walk.good or (one.c_type in walk.good and not one.array):
+            arguments.append(walk.good.get(one.name, walk.good.get(one.c_type, "")))
         elif one.out or one.array:
             arguments.append("(void *)scratch")
         elif name in walk.library.api.structs and c_type.endswith("*"):

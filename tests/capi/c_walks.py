@@ -122,7 +122,7 @@ CARDS = Walk(
     {
         "bm_handle_t": "handle", "bm_device_mem_t": "mem", "bm_device_mem_t *": "&mem", "const char *": '"absent"',
         "void *": "scratch", "const void *": "scratch", "address_t": "scratch", "size_t": "8", "char *": "scratch",
-        "cores_t": "&core", "launches_t": "&launch", "pairs_t": "scratch, 64ull",
+        "cores_t": "&core", "launches_t": "&launch", "pairs_t": "scratch, 64ull", "argc": "2",
         "sg_device_mem_t": "sg_mem", "sg_device_mem_t *": "&sg_mem", "bm_device_mem_u64_t": "u64_mem",
         "bm_device_mem_u64_t *": "&u64_mem", "bmlib_api_dbg_callback": "NULL", "words_t *": "scratch",
     },
@@ -133,7 +133,7 @@ CARDS = Walk(
         "src_offset": ("65",), "offset": ("64",), "count": ("0", "-1"), "n": ("0", "-1"),
         "vmem": ("NULL",), "timeout": ("0",), "heap_id_mask": ("0", "8"), "format_size": ("3",), "dst_stride": ("2",),
         "paddr": ("0", "4096"), "dmem": ("&gone",), "core_id": ("1", "-1"), "core_num": ("0", "2", "0x7fffffff"),
-        "param_num": ("0", "2", "-1"), "argc": ("0", "-1", "0x7fffffff"), "card_id": ("99",),
+        "param_num": ("0", "2", "-1"), "argc": ("0", "1", "-1", "0x7fffffff"), "card_id": ("99",),
         "sys_mem": ("mem", "gone"), "coeff_count": ("0", "-1"), "param_list": ("&lost_launch",),
         "core_list": ("&no_core",),
     },

@@ -43,9 +43,11 @@ int main(void)
     NEED(!bm_malloc_device_byte_u64(handle, &wide, 16) && !sg_malloc_device_dword(handle, &sg, 4));
     NEED(bm_mem_get_device_size_u64(wide) == 16 && sg_mem_get_device_size(sg) == 16);
     narrow = bm_mem_from_device(bm_mem_get_device_addr_u64(wide), 16);
-    NEED(!bm_memcpy_s2d_gather(handle, narrow, 2, halves, 8ull, halves + 1, 8ull));
-    NEED(!bm_memcpy_d2s_scatter(handle, narrow, 2, back + 1, 8ull, back, 8ull));
-    NEED(back[0] == 2 && back[1] == 1);
+    NEED(!bm_memcpy_s2d_gather(handle, narrow, 4, halves, 8ull, halves + 1, 8ull));
+    NEED(!bm_memcpy_d2s_scatter(handle, narrow, 4, back + 1, 8ull, back, 8ull));
+    NEED(back[0] == 2 && back[1] == 1); /* argc counts pointers and sizes, as in the vendor's library */
+    NEED(!bm_memcpy_d2s_scatter(handle, narrow, 2, back, 8ull, back + 1, 8ull) && back[0] == 1 && back[1] == 1);
+    NEED(bm_memcpy_d2s_scatter(handle, narrow, 3, back, 8ull, back + 1, 8ull));
     NEED(!bm_mem_mmap_device_mem_u64(handle, &wide, &seen) && ((unsigned long long *)seen)[1] == 2);
     NEED(!bm_mem_unmap_device_mem_u64(handle, (void *)seen, 16));
     bm_set_device_mem_u64(&far, 1ull << 40, bm_mem_get_device_addr_u64(wide));
@@ -107,11 +109,11 @@ def test_forms_follow_from_the_table() -> None:
 def test_several_buffers_from_python() -> None:
     _, handle = bmlib.bm_dev_request(0)
     _, memory = bmlib.bm_malloc_device_byte_u64(handle, size=6)
-    assert bmlib.bm_memcpy_s2d_gather(handle, memory, 2, [b"ab", b"cdef"]) == BmStatus.SUCCESS
+    assert bmlib.bm_memcpy_s2d_gather(handle, memory, 4, [b"ab", b"cdef"]) == BmStatus.SUCCESS
     found = [np.zeros(5, np.uint8), np.zeros(1, np.uint8)]
-    assert bmlib.bm_memcpy_d2s_scatter(handle, memory, 2, found) == BmStatus.SUCCESS
+    assert bmlib.bm_memcpy_d2s_scatter(handle, memory, 4, found) == BmStatus.SUCCESS
     assert b"".join(one.tobytes() for one in found) == b"abcdef"
-    assert bmlib.bm_memcpy_s2d_gather(handle, memory, 2, [b"abcd", b"efg"]) == BmStatus.PARAM  # a byte too many
-    assert bmlib.bm_memcpy_s2d_gather(handle, memory, 1, [None]) == BmStatus.PARAM
+    assert bmlib.bm_memcpy_s2d_gather(handle, memory, 4, [b"abcd", b"efg"]) == BmStatus.PARAM  # a byte too many
+    assert bmlib.bm_memcpy_s2d_gather(handle, memory, 2, [None]) == BmStatus.PARAM
     assert bmlib.bmlib_log_set_level(99) is None and bmlib.bmlib_log_get_level() == 32
     bmlib.bm_dev_free(handle)

@@ -260,3 +260,12 @@ def test_a_freed_module_launches_nothing() -> None:
     values = good()
     assert call.tpu_kernel_free_module(values["bm_handle_t"], values["tpu_kernel_module_t"]) == BmStatus.SUCCESS
     assert values["tpu_kernel_module_t"].unloaded
+
+
+def test_another_address_leaves_what_kind_of_memory_it_is() -> None:
+    """As the vendor's library, which was asked (bmlib of tpu-mlir 1.30.2)."""
+    device, system = bmlib.bm_mem_from_device(0x1000, 16), bmlib.bm_mem_from_system(0x77)
+    bmlib.bm_mem_set_system_addr(device, 0x1234)
+    bmlib.bm_mem_set_device_addr(system, 0x55)
+    assert [bmlib.bm_mem_get_type(one) for one in (device, system)] == [0, 2]
+    assert (bmlib.bm_mem_get_system_addr(device), bmlib.bm_mem_get_device_addr(system)) == (0x1234, 0x55)
