@@ -19,9 +19,10 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev models
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not sweep"
 
-# WITHOUT: a file of tests that are left out
+# WITHOUT: a file of tests that are left out; SHARE=SEED/PARTS: one of so many parts of them, which the seed draws
 sweeps: $(VENV)/installed-dev models
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m sweep $(if $(WITHOUT),--deselect $(WITHOUT))
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m sweep $(if $(WITHOUT),--deselect $(WITHOUT)) \
+		$(if $(SHARE),--share $(SHARE))
 
 corpus: $(VENV)/installed-dev
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m corpus --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) \

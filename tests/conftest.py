@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from race_watch import RaceWatch, watched
+from sweep_share import Share
 
 from bmcompiler.proof import cost
 
@@ -22,6 +23,7 @@ settings.load_profile("loaded machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing with them")
+    parser.addoption("--share", type=Share.read, help="SEED/PARTS: of the sweeps only one of so many parts")
     parser.addoption(
         "--python", type=Path, help="of a user's environment: only the pages and the notebook run, and they run in it"
     )
@@ -34,12 +36,17 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A sweep is slow, too; with --python only what runs there is asked."""
+    """A sweep is slow, too; with --python only what runs there is asked, with --share a part of the sweeps."""
     if config.getoption("--python"):
         items[:] = [item for item in items if "users_python" in item.fixturenames]
-    for item in items:
-        if item.get_closest_marker("sweep"):
-            item.add_marker("slow")
+    sweeps = [item for item in items if item.get_closest_marker("sweep")]
+    for item in sweeps:
+        item.add_marker("slow")
+    share = config.getoption("--share")
+    if share is not None:
+        left_out = {item: None for item in sweeps if not share.holds(item.nodeid)}
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=list(left_out))
 
 
 @pytest.fixture(scope="session")
