@@ -20,6 +20,8 @@ _LARGEST = {"f32": 3e38, "f16": 65504.0, "bf16": 3e38}
 _SMALLEST = {"f32": 1e-38, "f16": 2.0**-24, "bf16": 1e-38}
 _SUMS = ("ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "GlobalAveragePool", "AveragePool")
 """Ops whose results are sums of as many terms as they have fewer elements."""
+_MEANT = {"GlobalAveragePool": np.mean, "ReduceMean": np.mean, "ReduceSum": np.sum}
+"""Sums over whole axes, of which it is known what they mean: ONNX Runtime's own of many terms can be far from that."""
 _STEP_OF_F32 = 2.0**-23
 _EXACT = ("Pow", "Resize")
 """Ops whose constants, exponents and scales, are exact in every type."""
@@ -84,14 +86,16 @@ def relative_error(found: np.ndarray, wanted: np.ndarray) -> float:
         return float(np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) + 1e-6 * wanted.size**0.5))
 
 
-def moved(value: np.ndarray, precision: str, random: np.random.Generator, roundings: float = 1) -> np.ndarray:
+def moved(
+    value: np.ndarray, precision: str, random: np.random.Generator, roundings: float | np.ndarray = 1
+) -> np.ndarray:
     """Floats, each by up to half a step larger or smaller; infinite beyond the range of the type.
 
-    The results of f32 sums are moved by as many steps as `roundings`.
+    The results of f32 sums are moved by as many steps as `roundings`, one number for all or one for each.
     """
     if value.dtype != np.float32:
         return value
-    step = max(STEPS[precision], _STEP_OF_F32 * roundings)
+    step = np.maximum(STEPS[precision], _STEP_OF_F32 * roundings)
     near = value * (1 + step * random.uniform(-0.5, 0.5, value.shape))
     near = near + _SMALLEST[precision] * random.uniform(-0.5, 0.5, value.shape)
     with np.errstate(over="ignore"):
@@ -105,6 +109,22 @@ def _roundings(terms: np.ndarray, sums: np.ndarray) -> float:
     count = terms.size / max(sums.size, 1)
     lengths = np.abs(terms.sum(dtype=np.float64)), np.abs(terms).sum(dtype=np.float64)
     return max(count**0.5, count / 8) if lengths[0] > 0.999 * lengths[1] else count**0.5
+
+
+def _steps_off(node: onnx.NodeProto, given: dict[str, np.ndarray], sums: np.ndarray) -> float | np.ndarray:
+    """Steps of f32 that each sum of ONNX Runtime is from what it means, twice: `moved` goes half of them either way."""
+    if node.op_type not in _MEANT:
+        return 0
+    terms, *axes = (given[name] for name in node.input if name)
+    over = [axis for each in node.attribute if each.name == "axes" for axis in each.ints]
+    over += [axis for each in axes for axis in each.tolist()]
+    if node.op_type == "GlobalAveragePool":
+        over = list(range(2, terms.ndim))
+    meant = _MEANT[node.op_type](terms.astype(np.float64), axis=tuple(over) if over else None)
+    if np.size(meant) != sums.size:  # without axes some leave their input as it is
+        return 0
+    off = np.abs(sums - np.reshape(meant, sums.shape))
+    return 2 * off / np.maximum(np.abs(sums), _SMALLEST["f32"]) / _STEP_OF_F32
 
 
 def moved_outputs(
@@ -126,6 +146,8 @@ def moved_outputs(
         )
         one = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
         results = run_onnx(one, {name: value for name, value in given.items() if name not in fixed})
-        roundings = _roundings(given[node.input[0]], results[0]) if node.op_type in _SUMS else 1
-        values |= {name: moved(value, precision, random, roundings) for name, value in zip(node.output, results)}
+        steps: float | np.ndarray = 1
+        if node.op_type in _SUMS:
+            steps = np.maximum(_roundings(given[node.input[0]], results[0]), _steps_off(node, given, results[0]))
+        values |= {name: moved(value, precision, random, steps) for name, value in zip(node.output, results)}
     return {out.name: values[out.name] for out in model.graph.output}
