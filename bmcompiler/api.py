@@ -32,12 +32,21 @@ R = TypeVar("R")
 Request = TypeVar("Request", bound=ModuleOptions)
 
 
+_BEFORE = {"metric": "decisions"}
+"""Arguments of before -> what they are called since."""
+
+
 def _suggesting(function: Callable[P, R]) -> Callable[P, R]:
-    """A function whose unknown arguments are answered with a suggestion."""
+    """A function whose unknown arguments are answered with a suggestion, and which takes those of before."""
     known = list(inspect.signature(function).parameters)
+    renamed = {former: name for former, name in _BEFORE.items() if name in known}
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for former in renamed.keys() & kwargs.keys() - set(known):
+            text = f"{function.__name__}() calls {former} {renamed[former]} now; {former} goes in version 0.4"
+            warnings.warn(text, FutureWarning, stacklevel=2)
+            kwargs.setdefault(renamed[former], kwargs.pop(former))
         for name in kwargs:
             if name not in known:
                 raise UnknownOptionError(

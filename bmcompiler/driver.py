@@ -149,7 +149,7 @@ def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, f
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     ctx = PassContext(target, data_of(options), table_of(options), options.progress, options.pool, log=options.log)
-    ctx.trial, ctx.metric = Trial(target, pipeline, options.opt), _metric(options)
+    ctx.trial, ctx.decisions = Trial(target, pipeline, options.opt), _decisions(options)
     check = _accuracy_check(target, ctx, pipeline)
     seen = AsRead(len(readers) > 1, pictures)
     modules = [_lowered(read, options, pipeline, ctx, timing, file, check, seen) for read in readers]
@@ -293,13 +293,13 @@ def _lowered(
     return module
 
 
-def _metric(options: ModuleOptions) -> Judged:
-    """What outputs decide. Raises UsageError for what is no metric."""
-    if options.metric == ModuleOptions.metric:
-        return options.metric
-    from bmcompiler.evaluation.decisions import checked_metric
+def _decisions(options: ModuleOptions) -> Judged:
+    """What outputs decide. Raises UsageError for a kind that is none."""
+    if options.decisions == ModuleOptions.decisions:
+        return options.decisions
+    from bmcompiler.evaluation.decisions import checked_kind
 
-    return checked_metric(options.metric)
+    return checked_kind(options.decisions)
 
 
 def _hold_back(module: Module, ctx: PassContext, check: AccuracyCheck | None) -> None:

@@ -249,7 +249,7 @@ class ModuleOptions:
         above=0,
         unset="2, if it takes at most a quarter more cycles, else 10, if at most half more; and 99 % of decisions kept",
     )
-    metric: Judged = told(
+    decisions: Judged = told(
         "auto",
         "What outputs decide: classes, strings, scores, heat, boxes, detections, embedding, norm (nothing), or "
         "module:function (outputs, float outputs) -> (kept, of).",

@@ -66,7 +66,7 @@ class PassContext:
     """Runs the samples; None: this process does."""
     trial: Trial | None = None
     """Times programs of modules; None where nothing can."""
-    metric: Judged = "auto"
+    decisions: Judged = "auto"
     """What outputs decide (`evaluation.decisions`)."""
     log: Callable[[str], None] = lambda text: None
     """Receives printed IR and progress lines."""

@@ -132,7 +132,7 @@ class AccuracyCheck:
             data = self.ctx.data if self.held_back is None else self.held_back
             steps = list(steps_of(self._real.main, data, _affordable(self._real)))
             shown = self.ctx.progress(steps, "comparing with float", len(steps)) if self.ctx.progress else steps
-            numbers = measure(pair, shown, self.ctx.metric)
+            numbers = measure(pair, shown, self.ctx.decisions)
             self.found = _summed(pair, numbers, len(steps), start, unseen=self.held_back is not None)
             self._real = None
 

@@ -170,8 +170,8 @@ class Numbers:
     kept: dict[str, Count]
 
 
-def measure(pair: Pair, steps: Iterable[Mapping[str, Array]], metric: Judged = AUTO) -> Numbers:
-    """Run both networks on steps of float inputs. metric: as `decisions` takes it."""
+def measure(pair: Pair, steps: Iterable[Mapping[str, Array]], judged: Judged = AUTO) -> Numbers:
+    """Run both networks on steps of float inputs. judged: as `decisions` takes it."""
     wanted_outputs: list[dict[str, Array]] = []
     found_outputs: list[dict[str, Array]] = []
     rows = {layer.name: LayerNumbers(layer) for layer in pair.layers}
@@ -194,7 +194,7 @@ def measure(pair: Pair, steps: Iterable[Mapping[str, Array]], metric: Judged = A
                 found[name] = real_values(found[name], returned.type)
         wanted_outputs.append({name: seen[value] for name, value in zip(outputs, pair.real.main.returned)})
         found_outputs.append(found)
-    judge = decisions(pair.real.main, wanted_outputs, metric)
+    judge = decisions(pair.real.main, wanted_outputs, judged)
     kept: dict[str, Count] = {}
     for mine, theirs in zip(found_outputs, wanted_outputs):
         real, known = map(judge.bounded, (theirs, mine))

@@ -20,7 +20,7 @@ from bmcompiler.accuracy.pairs import Pair, make_pair, real_values
 from bmcompiler.accuracy.statistics import Numbers, float_values, measure
 from bmcompiler.driver import data_of, load_network, pipeline_for, table_of
 from bmcompiler.errors import UsageError
-from bmcompiler.evaluation.decisions import checked_metric
+from bmcompiler.evaluation.decisions import checked_kind
 from bmcompiler.files.kinds import ARRAYS
 from bmcompiler.files.store import atomic_output, file_name
 from bmcompiler.inputs.camera import fused
@@ -93,12 +93,12 @@ def study(
         raise UsageError(f"accuracy is measured on samples: pass {spelled('data')} or {spelled('images')}")
     module = read()
     ctx = PassContext(
-        target=target, data=data, table=table_of(options), progress=progress, metric=checked_metric(options.metric)
+        target=target, data=data, table=table_of(options), progress=progress, decisions=checked_kind(options.decisions)
     )
     pair = make_pair(module, target, pipeline, ctx)
     steps = list(steps_of(pair.real.main, data, samples))
     shown = steps if progress is None else progress(steps, "comparing", len(steps))
-    numbers = measure(pair, shown, options.metric)
+    numbers = measure(pair, shown, options.decisions)
     if dump is not None:
         dump_layers(pair, steps, Path(dump))
     ranking = rank(pair, numbers, steps[:culprit_samples], progress)

@@ -38,7 +38,7 @@ them, the same that its commands compute.
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @options(
     *("target", "data", "images", "limit", "quantize", "shapes", "outputs", "table", "method", "quant_table"),
-    *("metric", "fuse_preprocess"),
+    *("decisions", "fuse_preprocess"),
     target={"cls": TargetOption, "required": True, "default": None},
     quantize={"help": "Precision  [default: int8]"},
     quant_table={"type": click.Path(path_type=Path, exists=True)},
@@ -51,7 +51,7 @@ them, the same that its commands compute.
     type=Number(0, min_open=True),
     default=2.0,
     show_default=True,
-    help="What --suggest aims at.",
+    help="How far --suggest lets outputs be from float.",
 )
 @click.option("--suggest", metavar="TABLE", type=Output(path_type=Path), help="Write a quantization table.")
 @click.option(

@@ -60,11 +60,10 @@ class Number(click.FloatRange):
 def command_line(command: click.Command, prog: str) -> Callable[[], None]:
     """The function a console script calls.
 
-    It gives the command `--version`, `-h` wherever there is `--help`, `--config` unless it is a group, and words of
-    other compilers. No command begins whose outputs would replace its inputs.
+    It gives the command `--version`, `-h` wherever there is `--help`, `--config` (those of a group each for itself),
+    and words of other compilers. No command begins whose outputs would replace its inputs.
     """
-    if not isinstance(command, click.Group):
-        add_config_option(command)
+    add_config_option(command)
     _add_version(command, prog)
     _keep_inputs(command)
     take_other_words(command)

@@ -46,7 +46,7 @@ Calibration samples are values as the net was trained on.
 )
 @options(
     *("name", "shapes", "quantize", "data", "images", "preprocess", "limit", "table", "method", "quant_table"),
-    *("io_dtype", "max_error", "metric", "max_cycles", "fuse_preprocess"),
+    *("io_dtype", "max_error", "decisions", "max_cycles", "fuse_preprocess"),
     shapes={
         "multiple": True,
         "help": 'Input shapes, "[[1,3,224,224]]". Several programs in a file: ranges and sets, "[[1..16,3,224,224]]", '

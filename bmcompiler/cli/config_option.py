@@ -32,7 +32,11 @@ def config_file() -> Path | None:
 
 
 def add_config_option(command: click.Command) -> None:
-    """Give a command `--config`."""
+    """Give a command, or each one of a group, `--config`."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            add_config_option(each)
+        return
     help_text = "Options by their long names, in a TOML file; those given beside it win."
     kind = click.Path(path_type=Path, dir_okay=False)
     option = click.Option(
@@ -52,14 +56,17 @@ def _take(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Non
         for name in each.opts
         if name.startswith("--")
     }
+    normalize = ctx.token_normalize_func
+    assert normalize is not None, "commands take other words"
     ctx.meta[_TAKEN] = file
     ctx.default_map = {}
     for key, value in read_toml(file).items():
-        option = known.get(key.replace("_", "-"))
+        word = normalize(key)
+        option = known.get(word)
         if option is None:
-            near = difflib.get_close_matches(key.replace("_", "-"), known, 1)
+            near = difflib.get_close_matches(word, known, 1)
             remedy = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
-            raise UsageError(f"{file}: {ctx.info_name} has no option '{key}'", remedy=remedy)
+            raise UsageError(f"{file}: {ctx.command_path} has no option '{key}'", remedy=remedy)
         assert option.name is not None, "click names its options"
         ctx.default_map[option.name] = _given(option, key, value, file)
 

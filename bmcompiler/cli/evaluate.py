@@ -41,7 +41,7 @@ sums, makes the score, else it is the mean of the first name.
     metavar="KIND",
     default="top1",
     show_default=True,
-    help="top1, top5, cosine, decisions, or module:function.",
+    help="Score: top1, top5, cosine, decisions, or module:function.",
 )
 @click.option("--scored", "chosen", metavar="NAME", default="", help="The output that the metric scores, of several.")
 @click.option(
@@ -51,7 +51,12 @@ sums, makes the score, else it is the mean of the first name.
 @options("shapes", shapes={"help": 'Its input shapes, "[[1,3,224,224]]", where it leaves them open.'})
 @worker_options
 @click.option("--part", type=click.IntRange(1), default=32, show_default=True, help="Samples per piece of work.")
-@click.option("--resume", metavar="FILE", type=click.Path(path_type=Path), help="Go on from FILE; written as it goes.")
+@click.option(
+    "--resume",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Keep finished parts in FILE; the same command again goes on with them.",
+)
 @click.option("--fast", is_flag=True, help="Let float sums differ in their last bits from the chip's.")
 @click.option("-o", "--report", metavar="FILE.json", type=Output(path_type=Path), help="Numbers of every sample.")
 @quiet_option

@@ -49,8 +49,8 @@ _MODEL = click.argument("source", metavar="MODEL", type=click.Path(path_type=Pat
 def _options(command: Any) -> Any:
     """Types and lengths of a bundle."""
     for option in reversed((
-        click.option("--quantize", type=click.Choice(_KINDS), help="Types of weights and activations.  [default: f16 "
-                     "or bf16, as the folder]"),
+        click.option("--quantize", type=click.Choice(_KINDS), help="Precision, of weights and activations.  "
+                     "[default: f16 or bf16, as the folder]"),
         click.option("--group", default=64, show_default=True, type=click.IntRange(0), help="Inputs with a scale in "
                      "common; 0 = all of them."),
         click.option("--symmetric", is_flag=True, help="Zero points in the middle."),
@@ -96,7 +96,13 @@ def _precision(
               "prompts, further turns of a chat.")  # fmt: skip
 @click.option("--text", "samples", metavar="FILE", type=click.Path(path_type=Path), help="A text by which codes of 4 "
               "or 8 bits are chosen (GPTQ); without it the nearest are.")  # fmt: skip
-@click.option("--opt", default=2, show_default=True, type=click.IntRange(0, 2), help="Level of optimisation.")
+@click.option(
+    "--opt",
+    default=2,
+    show_default=True,
+    type=click.IntRange(0, 2),
+    help="0: serial commands; 1: transfers overlap; 2: all.",
+)
 @click.option("--check", default="auto", show_default=True, metavar="auto|never|always|N",
               help="Prove the nets before the bundle is written, on one sample or N.")  # fmt: skip
 @click.option(
@@ -277,7 +283,13 @@ def estimate(source: Path, length: int, cache: int | None, plan: bool, as_json: 
 
 @cli.command()
 @click.argument("bundle", metavar="BUNDLE.bmodel", type=click.Path(path_type=Path))
-@click.option("--text", required=True, metavar="FILE", type=click.Path(path_type=Path), help="What is to be foreseen.")
+@click.option(
+    "--text",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A text whose tokens are to be foreseen.",
+)
 @click.option(
     "--float", "folder", metavar="FOLDER", type=click.Path(path_type=Path), help="The model in float, beside it."
 )

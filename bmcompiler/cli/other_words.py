@@ -24,6 +24,7 @@ BEFORE = {
     "html": "report",
     "input": "data",
     "jobs": "workers",
+    "metric": "decisions",
     "net": "program",
     "out": "output",
     "output": "outputs",

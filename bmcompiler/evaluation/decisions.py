@@ -115,7 +115,7 @@ class Decisions:
             return {self.own_name: Count(float(kept), int(of))}
         except Exception as error:  # whatever a function of the user's raises
             raise UsageError(
-                f"metric '{self.own_name}' raised {type(error).__name__}: {error}",
+                f"function '{self.own_name}' raised {type(error).__name__}: {error}",
                 remedy="correct the function: (outputs, float outputs) -> (kept, of)",
             ) from error
 
@@ -137,20 +137,20 @@ class Decisions:
         return name if self.own is not None else self.outputs[name].kind.said
 
 
-def decisions(function: Function, steps: Sequence[Outputs], metric: Judged = AUTO) -> Decisions:
+def decisions(function: Function, steps: Sequence[Outputs], judged: Judged = AUTO) -> Decisions:
     """How the outputs of a float network are judged.
 
     Args:
-        steps: float outputs by name, of samples. metric: "auto", a name of `KINDS` for all outputs that it fits by
+        steps: float outputs by name, of samples. judged: "auto", a name of `KINDS` for all outputs that it fits by
             shape, "norm" for none, or a function (outputs, float outputs) -> (kept, of), also as `module:function`.
 
-    Raises UsageError for a metric that is none.
+    Raises UsageError for a kind that is none.
     """
-    if checked_metric(metric) == NORM:
+    if checked_kind(judged) == NORM:
         return Decisions({})
-    if callable(metric) or ":" in metric:
-        own = metric if callable(metric) else find_function(metric)
-        return Decisions({}, own, metric if isinstance(metric, str) else getattr(metric, "__name__", "metric"))
+    if callable(judged) or ":" in judged:
+        own = judged if callable(judged) else find_function(judged)
+        return Decisions({}, own, judged if isinstance(judged, str) else getattr(judged, "__name__", "decisions"))
     made = {name: _maker(value) for name, value in zip(function.output_names, function.returned)}
     sole, tokens = len(made) == 1, not all(value.type.is_float for value in function.arguments)
     seen = {
@@ -163,7 +163,7 @@ def decisions(function: Function, steps: Sequence[Outputs], metric: Judged = AUT
     for name, each in seen.items():
         own_kind = replace(each, alone=not scored)
         for kind in KINDS:
-            about = kind.fits(own_kind) if metric == AUTO else _forced(kind, own_kind, metric)
+            about = kind.fits(own_kind) if judged == AUTO else _forced(kind, own_kind, judged)
             if about is not None:
                 found[name] = Decided(kind, about)
                 break
@@ -184,14 +184,14 @@ def per_sample(function: Function, found: Outputs, wanted: Outputs) -> Values:
     return values
 
 
-def checked_metric(metric: Judged) -> Judged:
-    """A metric as `decisions` takes it. Raises UsageError for one that is none."""
-    if isinstance(metric, str) and ":" in metric:
-        find_function(metric)
-    elif isinstance(metric, str) and metric not in (known := (AUTO, *dict.fromkeys(each.name for each in KINDS), NORM)):
+def checked_kind(judged: Judged) -> Judged:
+    """What outputs decide, as `decisions` takes it. Raises UsageError for a kind that is none."""
+    if isinstance(judged, str) and ":" in judged:
+        find_function(judged)
+    elif isinstance(judged, str) and judged not in (known := (AUTO, *dict.fromkeys(each.name for each in KINDS), NORM)):
         remedy = f"use {', '.join(known)}, or module:function of your own"
-        raise UsageError(f"'{metric}' is no metric of decisions", remedy=remedy)
-    return metric
+        raise UsageError(f"'{judged}' is no kind of decisions", remedy=remedy)
+    return judged
 
 
 def _maker(value: Value) -> tuple[Operation | None, bool]:
@@ -202,9 +202,9 @@ def _maker(value: Value) -> tuple[Operation | None, bool]:
     return op, moved
 
 
-def _forced(kind: Kind, seen: Seen, metric: str) -> About | None:
+def _forced(kind: Kind, seen: Seen, wanted: str) -> About | None:
     """What is known of an output of a kind that the user names: axis by shape, threshold and classes by samples."""
-    if kind.name != metric or (seen.is_float != (kind.name != "numbers")):
+    if kind.name != wanted or (seen.is_float != (kind.name != "numbers")):
         return None
     fits = kind.fits(seen)
     axis = 1 if len(seen.shape) == 4 and kind.name == "classes" else -1

@@ -57,6 +57,20 @@ def test_words_that_may_name_files_do_so_relative_to_the_file(folder: Path) -> N
     assert load(folder / "net.bmodel").stages()[0].net == "net.json"
 
 
+def test_commands_of_a_group_take_files_and_words_of_before(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(folder, 'target = "bm1684"\nquiet = true', "-o", folder / "net.bmodel") == 0
+    (folder / "dis.toml").write_text('net = 0\noutput = "listing.txt"')
+    assert command("tool", "dis", folder / "net.bmodel", "--config", folder / "dis.toml") == 0
+    assert "conv" in (folder / "listing.txt").read_text()
+    assert "--net is called --program now" in capsys.readouterr().err
+    (folder / "llm.toml").write_text("lenght = 8")
+    assert command("llm", "estimate", folder, "--config", folder / "llm.toml") == 2
+    assert "bmnet-llm estimate has no option 'lenght'. Remedy: did you mean length?" in capsys.readouterr().err
+    (folder / "capi.toml").write_text('cc = "no-such-cc"\noutput = "libraries"')
+    assert command("capi", "build", "--config", folder / "capi.toml") == 1
+    assert "no C compiler" in capsys.readouterr().err
+
+
 def test_options_beside_the_file_win(folder: Path) -> None:
     text = 'target = "bm1684"\nopt = 0\nquiet = true\n'
     assert compiled(folder, text, "--target", "bm1684x", "-o", folder / "net.bmodel") == 0

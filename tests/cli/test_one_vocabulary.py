@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pytest
+from cli_files import onnx_model
 
 import bmcompiler
 from bmcompiler.cli import calibrate, capi, compile, evaluate, llm, opt, run, tool
@@ -63,6 +65,38 @@ def test_an_option_has_one_kind_of_value_everywhere() -> None:
     assert {word: found for word, found in kinds.items() if len(found) > 1} == {}
 
 
+_FILLING = {"from", "have", "more", "than", "that", "their", "them", "this", "what", "where", "which", "with"}
+
+
+def told_words(text: str) -> set[str]:
+    """Words of a help text that tell something: no values, names of options or short words."""
+    words = {each.strip("()[].,:;").lower() for each in text.split("  [", maxsplit=1)[0].split()}
+    return {each for each in words - _FILLING if each.isalpha() and len(each) > 3}
+
+
+def without_common_word(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """Options of several commands whose help texts have no word in common: they may mean several things."""
+    known: dict[str, set[str]] = {}
+    for word, text in texts:
+        known[word] = known.get(word, told_words(text)) & told_words(text)
+    return [word for word, common in known.items() if not common]
+
+
+def test_an_option_means_the_same_everywhere() -> None:
+    """What is written differs by command: its help says what it is."""
+    options = [each for _, command in commands() for each in command.params if isinstance(each, click.Option)]
+    read = [each for each in options if not isinstance(each.type, Output)]
+    texts = [(word, each.help or "") for each in read for word in each.opts if word.startswith("--")]
+    assert without_common_word(texts) == []
+    assert without_common_word([*texts, ("--decisions", "Score: top1, top5, or module:function.")]) == ["--decisions"]
+
+
+def test_arguments_of_before_are_taken_with_a_warning() -> None:
+    given: dict[str, Any] = {"target": "bm1684", "metric": "no-such-kind"}
+    with pytest.warns(FutureWarning, match="metric goes in version 0.4"), pytest.raises(UsageError, match="no kind"):
+        bmcompiler.compile(onnx_model(), **given)
+
+
 def test_commands_that_tell_what_they_wrote_can_be_quiet() -> None:
     """`dis` and `bmnet-opt` print their result itself where no file is named, and nothing else."""
     for name, command in commands():
@@ -107,6 +141,7 @@ def test_quiet_commands_print_nothing_and_write_the_same(tmp_path: Path, capsys:
         (tool.cli, "bmnet-tool", ["dis", "no.bmodel", "--net", "0"], "no.bmodel"),
         (opt.cli, "bmnet-opt", ["no.mlir", "--pipeline", "dead-code", "--timing"], "no.mlir"),
         (llm.cli, "bmnet-llm", ["compile", "none", "-o", "x", "--samples", "t", "--parts", "p", "--jobs", "2"], "none"),
+        (compile.cli, "bmnet-compile", ["no.onnx", "--target", "bm1684", "--metric", "norm", "-o", "x"], "no.onnx"),
         (llm.cli, "bmnet-llm", ["eval", "none", "--text", "t", "--folder", "f"], "none"),
         (capi.cli, "bmnet-capi", ["build", "--out", "/proc/none", "--cc", "no-such-cc"], "no C compiler"),
         (

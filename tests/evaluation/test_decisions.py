@@ -38,9 +38,9 @@ def steps(module: Module, count: int = 12) -> list[dict[str, Array]]:
             for _ in range(count)]  # fmt: skip
 
 
-def judged(module: Module, metric: Any = "auto") -> tuple[Decisions, list[dict[str, Array]]]:
+def judged(module: Module, kind: Any = "auto") -> tuple[Decisions, list[dict[str, Array]]]:
     outputs = steps(module)
-    return decisions(module.main, outputs, metric), outputs
+    return decisions(module.main, outputs, kind), outputs
 
 
 def kinds(module: Module) -> list[str]:
@@ -257,7 +257,7 @@ def test_a_function_or_a_name_overrules() -> None:
     assert judge.count(outputs[0], outputs[0]) == {"near": Count(1, 1)}
     assert judge.count(outputs[1], outputs[0]) == {"near": Count(0, 1)}
     assert judged(module, "scores")[0].outputs["out0"].kind.name == "scores"
-    with pytest.raises(UsageError, match="'argmx' is no metric of decisions"):
+    with pytest.raises(UsageError, match="'argmx' is no kind of decisions"):
         judged(module, "argmx")
     with pytest.raises(UsageError, match="cannot be loaded"):
         judged(module, "nowhere:function")

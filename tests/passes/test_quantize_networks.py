@@ -100,11 +100,11 @@ def test_scores_that_decide_at_0_have_fine_steps_there() -> None:
     data = (random.uniform(0, 1, (32, 3, 8, 8)) ** 6 * random.normal(0, 4, (32, 3, 8, 8))).astype(np.float32)
     wanted = run_all(scores_far_below_0(), data)[0]
     kept, said = {}, {}
-    for metric in ("auto", "norm"):
-        ctx, module = PassContext(data={"data": data}, metric=metric), scores_far_below_0()
+    for kind in ("auto", "norm"):
+        ctx, module = PassContext(data={"data": data}, decisions=kind), scores_far_below_0()
         run_pipeline(module, "canonicalize,calibrate{method=auto},quantize", ctx, verify_each=True)
-        kept[metric] = found_kept(run_all(module, data)[0], wanted, About(threshold=0)).share
-        said[metric] = any("decides at 0: its scores end at -" in note for note in ctx.notes)
+        kept[kind] = found_kept(run_all(module, data)[0], wanted, About(threshold=0)).share
+        said[kind] = any("decides at 0: its scores end at -" in note for note in ctx.notes)
     assert wanted.min() < -100 and (wanted > 0).sum() > 50
     assert said == {"auto": True, "norm": False}
     assert kept["norm"] <= 0.9 and kept["auto"] >= 0.98

@@ -167,7 +167,7 @@ def reference_of(module: Module, function: Function, ctx: PassContext, most: int
         look = calibration_of(ctx).look
         seen = look if look is not None and (look.function, look.steps) == asked else None
         steps = inputs_of(function, ctx.data or {}, asked[1])
-        plan.reference = asked, Reference(module, function, steps, ctx.pool, seen, ctx.metric)
+        plan.reference = asked, Reference(module, function, steps, ctx.pool, seen, ctx.decisions)
     return plan.reference[1]
 
 
