@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 
+from bmcompiler.codegen.groups.nested import NestedBoxes
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
 from bmcompiler.codegen.groups.slices import Stripe
 from bmcompiler.codegen.groups.steps import NEVER, Step
@@ -39,6 +40,7 @@ class Uses:
         self.gathered: dict[Contents, list[int]] = {}
         self.in_global: set[Value] = set()
         self._known: dict[Contents, list[int]] = {}
+        self._boxes: dict[tuple[str, Value], NestedBoxes] = {}
         self._reachable: dict[tuple[Contents, Contents], bool] = {}
         self._leave_copies(stripes, blocks)
         self._collect()
@@ -49,7 +51,12 @@ class Uses:
         """The first step after `index` that reads what is held, or adds to it; NEVER without one."""
         uses = self._known.get(contents)
         if uses is None:
-            found = {at for at, wanted in self.requests[contents.value] if self.serves(wanted, contents)}
+            requests = self.requests[contents.value]
+            if contents.box is None:
+                found = {at for at, wanted in requests if self.serves(wanted, contents)}
+            else:
+                boxes = self._boxes_of("read", contents.value, requests)
+                found = {requests[place][0] for place in boxes.within(contents)}
             found.update(self.gathered.get(contents, ()))
             uses = self._known[contents] = sorted(found)
         position = bisect_right(uses, index)
@@ -136,7 +143,10 @@ class Uses:
     def _comes_from_within(self, index: int, contents: Contents) -> bool:
         """Whether the stripes before make what a step wants, in local memory."""
         group = self.steps[index].group
-        for made_at, made in self.made.get(contents.value, ()):
+        parts = self.made.get(contents.value, [])
+        boxes = self._boxes_of("made", contents.value, parts)
+        for place in (*boxes.wholes, *boxes.around(contents)):
+            made_at, made = parts[place]
             if made is None or made_at >= index:
                 continue
             if (made.box is None or self.steps[made_at].group == group) and self.reaches(contents, made):
@@ -144,3 +154,9 @@ class Uses:
         whole = whole_of(contents)
         made_by = self.gathered.get(whole)
         return made_by is not None and made_by[-1] < index and self.reaches(contents, whole)
+
+    def _boxes_of(self, what: str, value: Value, parts: Sequence[tuple[int, Contents | None]]) -> NestedBoxes:
+        key = what, value
+        if key not in self._boxes:
+            self._boxes[key] = NestedBoxes([contents for _, contents in parts])
+        return self._boxes[key]
