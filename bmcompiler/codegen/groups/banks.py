@@ -45,6 +45,8 @@ def _pairs(step: Step) -> Iterator[_Pair]:
 
 def shared_cycles(step: Step, bank_bytes: int) -> float:
     """Cycles that a step takes longer because of what shares banks."""
+    if step.work is None or not step.work.apart:
+        return 0
     return sum(pair.cycles * _shared(pair.own.address, pair, bank_bytes) for pair in _pairs(step))
 
 

@@ -87,13 +87,13 @@ class Step:
     @property
     def early_cycles(self) -> int:
         """Cycles of the work that are no part of the step."""
-        return sum(self.portion(number).cycles for number in self.early)
+        return sum(self.portion(number).cycles for number in self.early) if self.early else 0
 
     @property
     def transfers(self) -> int:
         """Cycles of the step for which it needs the engine that moves data."""
         whole = 0 if self.work is None else self.work.transfers
-        return whole - sum(self.portion(number).transfers for number in self.early)
+        return whole - sum(self.portion(number).transfers for number in self.early) if self.early else whole
 
 
 def portions_by_step(steps: Sequence[Step]) -> list[list[tuple[int, int]]]:
@@ -124,8 +124,10 @@ def sources(op: Operation, buffer: Buffer) -> list[Value]:
 
 def reads_any(step: Step, binding: Binding, stores: Iterable[Binding]) -> bool:
     """Whether a load for a step needs what these store."""
+    if binding.buffer.coefficient:
+        return False
     stored = {other.buffer.contents.value for other in stores if other.buffer.contents is not None}
-    return not binding.buffer.coefficient and bool(stored.intersection(sources(step.op, binding.buffer)))
+    return bool(stored.intersection(sources(step.op, binding.buffer)))
 
 
 @dataclass

@@ -88,8 +88,7 @@ def timeline(
         waiting.clear()
 
     for index, step in enumerate(plan.steps):
-        stores = [binding for _, binding in waiting]
-        if step.work is None or any(reads_any(plan.steps[number], binding, stores) for number, binding in loads[index]):
+        if step.work is None or (waiting and _reads(plan, loads[index], [binding for _, binding in waiting])):
             store_waiting()
         if step.work is None:
             found.starts.append(max(moving, computing))
@@ -138,6 +137,11 @@ def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Til
     return max(computing, moving) + HIDDEN * nbytes / tiler.bytes_per_cycle
 
 
+def _reads(plan: Residency, loads: list[tuple[int, Binding]], stores: list[Binding]) -> bool:
+    """Whether what is loaded for steps, by their numbers, needs what these store."""
+    return any(reads_any(plan.steps[number], binding, stores) for number, binding in loads)
+
+
 def _moved_alone(op: Operation, cycles: float, tiler: Tiler) -> float:
     """Bytes over the bus of an op that is no part of the plan: its operands and results, unless there is no time."""
     return min(sum(value.type.nbytes for value in (*op.operands, *op.results)), cycles * tiler.bytes_per_cycle)
@@ -148,12 +152,15 @@ def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
     assert step.work is not None, "steps without work compute nothing"
     if step.work.stream is not None:
         return step.work.stream.times(start, moving)
-    outputs, scratch = [binding.address for binding in step.outputs], [area.address for area in step.scratch]
-    return start + step.work.placed_cycles(outputs, scratch) - step.early_cycles, moving
+    cycles = step.work.cycles
+    if step.work.below:
+        addresses = [[area.address for area in areas] for areas in (step.outputs, step.scratch)]
+        cycles = step.work.placed_cycles(*addresses)
+    return start + cycles - step.early_cycles, moving
 
 
 def _copying(step: Step, copier: LocalCopier | None) -> float:
     """Cycles of the copies around a step."""
-    if copier is None:
+    if copier is None or not (step.before or step.after):
         return 0
     return sum(copier.cycles(copy.strided) for copy in (*step.before, *step.after))
