@@ -36,7 +36,14 @@ def check(chip: str, part: str, found: dict[str, Program], request: pytest.Fixtu
     compare(found, read(path))
 
 
-@pytest.mark.parametrize(("chip", "turn"), [(chip, turn) for chip, turns in TURNS.items() for turn in range(turns)])
+@pytest.mark.parametrize(
+    ("chip", "turn"),
+    [
+        pytest.param(chip, turn, marks=[pytest.mark.sweep] if turn >= turns // 2 else [])
+        for chip, turns in TURNS.items()
+        for turn in range(turns)
+    ],
+)
 def test_single_ops(chip: str, turn: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = getattr(find_target(chip), "machine", None)
     if machine is not None and LANE_BYTES[turn]:
@@ -70,6 +77,13 @@ def network(chip: str, precision: str, module: Module) -> Program | None:
     return recorded(chip, result.model)
 
 
-@pytest.mark.parametrize(("chip", "precision"), [(chip, one) for chip, many in PRECISIONS.items() for one in many])
+@pytest.mark.parametrize(
+    ("chip", "precision"),
+    [
+        pytest.param(chip, one, marks=[pytest.mark.sweep] if one == "bf16" else [])
+        for chip, many in PRECISIONS.items()
+        for one in many
+    ],
+)
 def test_ops_that_go_through_all_passes(chip: str, precision: str, request: pytest.FixtureRequest) -> None:
     check(chip, f"{precision}_drawn", dict(networks(chip, precision, 4)), request)

@@ -41,8 +41,8 @@ OPS = [
     *((chip, "bytes") for chip in ("bm1684", "bm1880")),
 ]
 NETWORKS = [
-    # in bf16 all have the commands and cycles of f16, and the drawn ops are recorded in both
-    pytest.param(chip, precision, number, marks=[pytest.mark.sweep] if precision == "bf16" else [])
+    # in bf16 all have the commands and cycles of f16; each second network has layers that those before it have
+    pytest.param(chip, precision, number, marks=[pytest.mark.sweep] if precision == "bf16" or number % 2 else [])
     for chip, precisions in PRECISIONS.items()
     for precision in precisions
     for number in range(len(program_nets.MIXED if precision == "int8" else program_nets.FLOATS))

@@ -114,7 +114,9 @@ def test_what_fails_on_one_sample_of_a_small_picture_is_shrunk_to_that() -> None
     assert all(np.isfinite(value).all() for value in run_onnx(small.model, small.batch))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [pytest.param(one, marks=[pytest.mark.sweep] if one == "diffusion" else []) for one in FAMILIES]
+)
 def test_sizes_of_every_family_change_or_are_said_to_be_fixed(family: str) -> None:
     sample = _sample(family, 5)
     for shape in ((1,), (4,)):

@@ -84,7 +84,9 @@ def proven(kind: str) -> BundleOptions:
     return BundleOptions(KINDS[kind], length=12, cache=20, check="always")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.sweep] if kind in ("bf16", "w8f16") else []) for kind in KINDS]
+)
 def test_a_bundle_makes_the_tokens_of_its_model(
     kind: str, model: LanguageModel, compiled: Callable[[BundleOptions], CompiledBundle]
 ) -> None:

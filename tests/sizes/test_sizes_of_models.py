@@ -56,7 +56,7 @@ def of_three_lengths(bert: Path) -> Callable[[str], Result]:
     return compiled
 
 
-@pytest.mark.parametrize("target", ["bm1684", "bm1684x"])
+@pytest.mark.parametrize("target", [pytest.param("bm1684", marks=pytest.mark.sweep), "bm1684x"])
 def test_a_transformer_takes_every_length_and_weighs_as_one(
     bert: Path, of_three_lengths: Callable[[str], Result], target: str
 ) -> None:
@@ -79,9 +79,14 @@ def test_a_transformer_takes_every_length_and_weighs_as_one(
     assert many.shape == (3, 50, 128) and np.array_equal(many[1:2], one)
 
 
-@pytest.mark.parametrize(("name", "target", "quantize"), [
-    ("bert_any", "bm1684x", "int8"), ("bert_wide", "bm1684x", "f16"), ("bert_wide", "bm1880", "int8")
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "target", "quantize"),
+    [
+        pytest.param("bert_any", "bm1684x", "int8", marks=pytest.mark.sweep),
+        ("bert_wide", "bm1684x", "f16"),
+        pytest.param("bert_wide", "bm1880", "int8", marks=pytest.mark.sweep),
+    ],
+)
 def test_narrow_weights_do_not_make_three_programs_heavy(name: str, target: str, quantize: str, tmp_path: Path) -> None:
     """Of 128 channels, commands of two more programs are 0.09 of the bytes of weights on the BM1880, of 384 0.02.
 
