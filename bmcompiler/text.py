@@ -34,6 +34,11 @@ def percent(error: float) -> str:
     return f"{error:.3%}" if math.isfinite(error) else "no number"
 
 
+def at_least(share: float | None) -> str:
+    """A share that is a lower bound, rounded down; nothing where there is none."""
+    return "" if share is None else f"{math.floor(share * 1000) / 10:.1f}%"
+
+
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Columns padded to one width, numbers at the right with thousands separators, None empty; ends with a newline."""
     cells = [list(row) for row in rows]

@@ -1,7 +1,8 @@
 """How far a quantized network is from float, seen while it is compiled: no network leaves without its error.
 
 Both networks run between the pass that quantizes and those that lay things out: on the samples that were held back, if
-there are enough of them, else on those of calibration; on all of them where that is quick.
+there are enough of them, else on those of calibration; on all of them where that is quick. Layers of large nets are
+looked at on fewer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bmcompiler.evaluation.confidence import share_at_least
 from bmcompiler.evaluation.decisions import DECISIONS
 from bmcompiler.inputs.source import Data
 from bmcompiler.ir import Module
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
     from bmcompiler.accuracy.pairs import Pair
     from bmcompiler.accuracy.statistics import LayerNumbers, Numbers, OutputNumbers
 
-_PRODUCTS = 4 << 30
-"""Multiply-accumulates of all samples together, at most; but one sample is always taken."""
+_PRODUCTS, _JUDGED = 4 << 30, 64 << 30
+"""Multiply-accumulates of the samples whose layers are looked at together, at most, and of those that were held back
+and judge outputs; but one sample is always taken."""
 _OP = 1 << 20
 """Multiply-accumulates that take as long as the interpreter takes for any op."""
 _BYTES = 1 << 28
@@ -51,12 +54,16 @@ class OutputError:
 
 @dataclass(frozen=True)
 class Kept:
-    """How many decisions of an output are those of float (of cosines, their sum), of how many, and what they are."""
+    """How many decisions of an output are those of float (of cosines, their sum), of how many, and what they are.
+
+    least: share of those of other samples that are kept at least (`share_at_least`); None where samples are not unseen.
+    """
 
     name: str
     kept: float
     of: int
     what: str
+    least: float | None = None
 
     def __str__(self) -> str:
         return f"{self.kept / max(self.of, 1):.1%} of {self.of:,} {self.what}"
@@ -130,20 +137,27 @@ class AccuracyCheck:
             start = time.perf_counter()
             pair = paired(self._real, module, self.target)
             data = self.ctx.data if self.held_back is None else self.held_back
-            steps = list(steps_of(self._real.main, data, _affordable(self._real)))
+            unseen = self.held_back is not None
+            looked = _affordable(self._real, _PRODUCTS)
+            runs = _affordable(self._real, _JUDGED) if unseen else looked
+            steps = list(steps_of(self._real.main, data, runs * _batch(self._real)))
+            every = -(-len(steps) // looked)
             shown = self.ctx.progress(steps, "comparing with float", len(steps)) if self.ctx.progress else steps
-            numbers = measure(pair, shown, self.ctx.decisions)
-            self.found = _summed(pair, numbers, len(steps), start, unseen=self.held_back is not None)
+            numbers = measure(pair, shown, self.ctx.decisions, lambda number: number % every == 0)
+            self.found = _summed(pair, numbers, len(steps), start, unseen=unseen)
             self._real = None
 
 
-def _affordable(module: Module) -> int:
-    """Samples, at least one."""
-    function = module.main
-    batch = max((value.shape[0] for value in function.arguments if value.shape), default=1)
-    each = sum(op.products() + _OP for op in function.ops)
-    size = sum(value.type.size * 4 for value in function.returned)
-    return batch * max(1, min(_PRODUCTS // max(1, each), _BYTES // max(1, size)))
+def _affordable(module: Module, products: int) -> int:
+    """Runs of so many products together, at least one."""
+    each = sum(op.products() + _OP for op in module.main.ops)
+    size = sum(value.type.size * 4 for value in module.main.returned)
+    return max(1, min(products // max(1, each), _BYTES // max(1, size)))
+
+
+def _batch(module: Module) -> int:
+    """Samples of a run."""
+    return max((value.shape[0] for value in module.main.arguments if value.shape), default=1)
 
 
 def _summed(pair: Pair, numbers: Numbers, samples: int, start: float, *, unseen: bool) -> Accuracy:
@@ -159,7 +173,11 @@ def _summed(pair: Pair, numbers: Numbers, samples: int, start: float, *, unseen:
     layers = tuple(
         LayerError(row.layer.name, row.layer.kind, row.sqnr, row.used_codes, likely_cause(pair, row)) for row in worst
     )
-    kept = tuple(Kept(name, count.kept, count.of, numbers.judge.said(name)) for name, count in numbers.kept.items())
+    kept = tuple(
+        Kept(name, count.kept, count.of, numbers.judge.said(name), least)
+        for name, count in numbers.kept.items()
+        for least in [share_at_least(numbers.counts[name]) if unseen else None]
+    )
     warnings = tuple(_warnings(numbers, outputs, kept, pair.target))
     return Accuracy(samples, outputs, layers, warnings, time.perf_counter() - start, kept, unseen)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import log10, sqrt
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from bmcompiler.accuracy.pairs import Layer, Pair, real_values
 from bmcompiler.evaluation.decisions import AUTO, Decisions, decisions
 from bmcompiler.evaluation.measures import Count
-from bmcompiler.interpreter import run_function
+from bmcompiler.interpreter import Observer, run_function
 from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.options import Judged
@@ -162,27 +162,40 @@ def _widened(low: Array | None, high: Array | None, array: Array, axes: tuple[in
 
 @dataclass
 class Numbers:
-    """Of all layers by name, and of all outputs by name; how these are judged, and which decisions were kept."""
+    """Of all layers by name, and of all outputs by name; how these are judged, and which decisions each step kept."""
 
     layers: dict[str, LayerNumbers]
     outputs: dict[str, OutputNumbers]
     judge: Decisions
-    kept: dict[str, Count]
+    counts: dict[str, list[Count]]
+
+    @property
+    def kept(self) -> dict[str, Count]:
+        """Decisions of all steps, by output."""
+        return {name: sum(counts, Count()) for name, counts in self.counts.items()}
 
 
-def measure(pair: Pair, steps: Iterable[Mapping[str, Array]], judged: Judged = AUTO) -> Numbers:
-    """Run both networks on steps of float inputs. judged: as `decisions` takes it."""
+def measure(
+    pair: Pair, steps: Iterable[Mapping[str, Array]], judged: Judged = AUTO, looks: Callable[[int], bool] | None = None
+) -> Numbers:
+    """Run both networks on steps of float inputs.
+
+    Args:
+        judged: as `decisions` takes it. looks: whether layers are looked at in a step, by its number; default: in all.
+            Of the others outputs alone are.
+    """
     wanted_outputs: list[dict[str, Array]] = []
     found_outputs: list[dict[str, Array]] = []
     rows = {layer.name: LayerNumbers(layer) for layer in pair.layers}
     outputs = {name: OutputNumbers() for name in pair.real.main.output_names}
-    for inputs in steps:
-        seen = float_values(pair, inputs)
+    for number, inputs in enumerate(steps):
+        looked = looks is None or looks(number)
+        seen = float_values(pair, inputs) if looked else _float_outputs(pair, inputs)
         given = {
             name: device_values(inputs[name], argument.type)
             for name, argument in zip(pair.compiled.main.input_names, pair.compiled.main.arguments)
         }
-        wanted = {row.layer.compiled: row for row in rows.values()}
+        wanted = {row.layer.compiled: row for row in rows.values()} if looked else {}
 
         def observe(value: Value, array: Array, wanted: Any = wanted, seen: Any = seen) -> None:
             if value in wanted:
@@ -195,18 +208,23 @@ def measure(pair: Pair, steps: Iterable[Mapping[str, Array]], judged: Judged = A
         wanted_outputs.append({name: seen[value] for name, value in zip(outputs, pair.real.main.returned)})
         found_outputs.append(found)
     judge = decisions(pair.real.main, wanted_outputs, judged)
-    kept: dict[str, Count] = {}
+    counts: dict[str, list[Count]] = {}
     for mine, theirs in zip(found_outputs, wanted_outputs):
         real, known = map(judge.bounded, (theirs, mine))
         for name, numbers in outputs.items():
             numbers.add(real[name], known[name])
         for name, count in judge.count(mine, theirs).items():
-            kept[name] = kept.get(name, Count()) + count
-    return Numbers(rows, outputs, judge, kept)
+            counts.setdefault(name, []).append(count)
+    return Numbers(rows, outputs, judge, counts)
 
 
 def float_values(pair: Pair, inputs: Mapping[str, Array]) -> dict[Value, Array]:
     """All values of the float network, outputs that are constants among them."""
     seen: dict[Value, Array] = {}
-    found = run_function(pair.real, pair.real.main, inputs, seen.__setitem__)
-    return seen | {value: found[name] for name, value in zip(pair.real.main.output_names, pair.real.main.returned)}
+    return seen | _float_outputs(pair, inputs, seen.__setitem__)
+
+
+def _float_outputs(pair: Pair, inputs: Mapping[str, Array], observer: Observer | None = None) -> dict[Value, Array]:
+    """The values that the float network returns."""
+    found = run_function(pair.real, pair.real.main, inputs, observer)
+    return {value: found[name] for name, value in zip(pair.real.main.output_names, pair.real.main.returned)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from bmcompiler.evaluation.confidence import SURE
 from bmcompiler.report.tables import Cell, Heading, table, text
-from bmcompiler.text import percent
+from bmcompiler.text import at_least, percent
 
 Data = dict[str, Any]
 _OUTPUTS: tuple[Heading, ...] = (
@@ -18,6 +19,7 @@ _DECISIONS: tuple[Heading, ...] = (
     ("decisions kept", "n", "Share of float's decisions."),
     ("of", "n", ""),
     ("what", "t", ""),
+    ("of others at least", "n", f"With a confidence of {SURE:.0%}; nothing on samples of calibration."),
 )
 _WORST: tuple[Heading, ...] = (
     ("least exact layers", "t long", "Those that add most error to what they read."),
@@ -54,7 +56,7 @@ def accuracy_section(data: Data) -> str:
 def _decided(found: Data) -> str:
     rows = [
         [text(each["name"]), (f"{each['kept'] / each['of']:.1%}", each["kept"] / each["of"]), text(str(each["of"])),
-         text(each["what"])]
+         text(each["what"]), (at_least(each["least"]), each["least"] or 0.0)]
         for each in found["decisions"] if each["of"]
     ]  # fmt: skip
     return "<p></p>" + table(_DECISIONS, rows) if rows else ""

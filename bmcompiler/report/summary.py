@@ -17,7 +17,7 @@ from bmcompiler.report.reasons import BORDER, Reason, host_reasons, without_numb
 from bmcompiler.report.tables import short
 from bmcompiler.result import Result
 from bmcompiler.target import LayerRow
-from bmcompiler.text import format_table, percent, printable, shortened, terminal_width, wrapped
+from bmcompiler.text import at_least, format_table, percent, printable, shortened, terminal_width, wrapped
 
 _INDENT = " " * 10
 _REASONS, _SLOWEST, _OUTPUTS, _NOTES, _SLOW = 3, 5, 2, 2, 3
@@ -201,7 +201,11 @@ def _accuracy(found: Accuracy, width: int) -> list[str]:
 def _decisions(found: Accuracy, width: int) -> list[str]:
     """Decisions kept of those outputs that lose most."""
     kept = sorted(found.decisions, key=lambda each: each.kept / max(each.of, 1))[:_OUTPUTS]
-    told = [f"{each} of {each.name}" for each in kept if each.of]
+    told = [
+        f"{each} of {each.name}" + (f" (at least {at_least(each.least)} of others)" if each.least else "")
+        for each in kept
+        if each.of
+    ]
     return _entry("decisions", f"kept {', '.join(told)}", width) if told else []
 
 
@@ -281,8 +285,11 @@ def _accuracy_tables(found: Accuracy) -> str:
     for each in found.worst:
         codes = "float" if each.used_codes is None else f"{each.used_codes:.0%}"
         layers.append((each.layer, each.op, f"{each.sqnr:.1f}", codes, each.cause))
-    kept = [(each.name, f"{each.kept / max(each.of, 1):.1%}", each.of, each.what) for each in found.decisions]
-    decided = format_table(("output", "decisions kept", "of", ""), kept) + "\n" if kept else ""
+    kept = [
+        (each.name, f"{each.kept / max(each.of, 1):.1%}", each.of, each.what, at_least(each.least))
+        for each in found.decisions
+    ]
+    decided = format_table(("output", "decisions kept", "of", "", "of others at least"), kept) + "\n" if kept else ""
     return (
         f"{found.on}\n"
         + format_table(("output", "difference from float", "worst channel"), outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +23,8 @@ from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, P
 from bmcompiler.passes.quantization.choice.units import Unit
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scale.scheme import Scales
+from bmcompiler.report.accuracy import accuracy_section
+from bmcompiler.text import at_least
 
 LAYERS = 12
 
@@ -266,5 +268,32 @@ def test_samples_are_held_back_where_there_are_enough() -> None:
         result = bmcompiler.compile_module(classifier(), target="bm1684", quantize="int8", data=data)
         assert result.accuracy is not None
         assert (result.accuracy.samples, result.accuracy.unseen) == (judged, unseen)
-        assert result.accuracy.decisions[0].of == judged
-        assert ("held back" in str(result)) == unseen
+        (kept,) = result.accuracy.decisions
+        assert kept.of == judged and (kept.least is None) == (not unseen)
+        assert kept.least is None or 0.2 < kept.least < kept.kept / kept.of
+        page = accuracy_section({"accuracy": asdict(result.accuracy)})
+        assert ("held back" in str(result)) == ("held back" in page) == unseen
+        assert ("of others)" in str(result)) == unseen
+        assert at_least(kept.least) in str(result) and at_least(kept.least) in page
+
+
+def test_all_that_are_held_back_judge_though_layers_are_looked_at_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    import bmcompiler
+    from bmcompiler.accuracy import check, statistics
+
+    looked: list[int] = []
+    add = statistics.LayerNumbers.add
+    monkeypatch.setattr(statistics.LayerNumbers, "add", lambda row, *arrays: looked.append(id(row)) or add(row, *arrays))
+    data: dict[str, Any] = {"data": np.random.default_rng(2).normal(0, 1, (64, 3, 8, 8)).astype(np.float32)}
+
+    def compiled() -> Any:
+        looked.clear()
+        found = bmcompiler.compile_module(classifier(), target="bm1684", quantize="int8", data=data).accuracy
+        assert found is not None
+        return found
+
+    whole, times = compiled(), len(looked)
+    monkeypatch.setattr(check, "_PRODUCTS", 1)
+    few = compiled()
+    assert times == 16 * len(looked) and len({*looked}) == len(looked)
+    assert (few.samples, few.decisions, few.outputs) == (whole.samples, whole.decisions, whole.outputs)
