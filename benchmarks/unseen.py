@@ -24,12 +24,13 @@ from check_tasks import QUICK
 from tasks import reference, table
 from tasks.material import CALIBRATION, METRIC, Array
 from tasks.measure import compile_for
-from tasks.networks import NETWORKS, Network
+from tasks.networks import NETWORKS, Network, Run
 
 import bmcompiler
 from bmcompiler.accuracy.statistics import OutputNumbers
 from bmcompiler.evaluation.decisions import decisions
 from bmcompiler.evaluation.measures import Count
+from bmcompiler.ir import Module
 from bmcompiler.runtime.session import Session
 from bmcompiler.text import at_least
 
@@ -71,10 +72,9 @@ def said(result: Any) -> Found:
     return Found(counts, max((each.error for each in result.accuracy.outputs), default=0.0))
 
 
-def measured(net: Network, result: Any, samples: Callable[[], Iterable[Array]]) -> Found:
-    """By samples that nothing has seen."""
-    module = bmcompiler.load_network(*net.files, shapes=[net.shape])
-    names, exact, session = module.main.output_names, reference.float32(net), Session(result.model)
+def measured(module: Module, exact: Run, result: Any, samples: Callable[[], Iterable[Array]]) -> Found:
+    """By samples that nothing has seen, against what `exact` gives for the float network."""
+    names, session = module.main.output_names, Session(result.model)
     wanted = [dict(zip(names, map(np.asarray, exact(x)))) for x in samples()]
     judge, outputs = decisions(module.main, wanted), {name: OutputNumbers() for name in names}
     counts: dict[str, Count] = {}
@@ -86,6 +86,13 @@ def measured(net: Network, result: Any, samples: Callable[[], Iterable[Array]]) 
         for name in (each for each in names if real[each].dtype.kind == "f"):
             outputs[name].add(theirs[name], mine[name].reshape(theirs[name].shape))
     return Found(counts, max((each.error for each in outputs.values() if each.values), default=0.0))
+
+
+def bounds_of_decisions(result: Any, here: Found) -> dict[str, bool]:
+    """Whether the share that a summary says at least is kept, by output that it says one of."""
+    counts = {each.name: here.counts.get(each.name, Count()) for each in result.accuracy.decisions}
+    said_of = {each.name: each.least for each in result.accuracy.decisions if each.least is not None}
+    return {name: counts[name].share >= least for name, least in said_of.items() if counts[name].of}
 
 
 def main() -> int:
@@ -105,14 +112,17 @@ def main() -> int:
         for chip in given.chips or table.CHIPS:
             result = compile_for(NETWORKS[name], chip, samples=SEEN, **options)
             samples = partial(unseen, NETWORKS[name], given.count, given.alike)
-            summary, here = said(result), measured(NETWORKS[name], result, samples)
+            module = bmcompiler.load_network(*NETWORKS[name].files, shapes=[NETWORKS[name].shape])
+            summary, here = said(result), measured(module, reference.float32(NETWORKS[name]), result, samples)
             text = f"{name:16} {chip:8} {summary!s:>25} {here!s:>25}"
             less = (summary.kept.share - here.kept.share) * 100
             text += f"  {less:.1f} points fewer" if less > MAY_LOSE else ""
-            for each in result.accuracy.decisions:
-                if each.least is not None and here.counts.get(each.name, Count()).of:
-                    least.append(here.counts[each.name].share >= each.least)
-                    text += f"  at least {at_least(each.least)}{'' if least[-1] else ' of ' + each.name + ': missed'}"
+            kept = bounds_of_decisions(result, here)
+            least += kept.values()
+            promised = [each for each in result.accuracy.decisions if each.name in kept]
+            text += f"  at least {', '.join(at_least(each.least) for each in promised)}" if promised else ""
+            missed = [output for output, holds in kept.items() if not holds]
+            text += f"  missed: {', '.join(missed)}" if missed else ""
             if given.max_error is not None and summary.error * 100 <= given.max_error:
                 held.append(here.error * 100 <= given.max_error)
                 text += "  holds" if held[-1] else "  bound missed"

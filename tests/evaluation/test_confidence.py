@@ -12,7 +12,7 @@ DRAWS = 400
 
 
 def held(share: float, steps: int, each: int, spread: float = 0.0) -> float:
-    """How often the bound is below the true share. spread: variance of the shares of steps, over that of one decision."""
+    """How often the bound is below the true share. spread: variance of shares of steps, over that of one decision."""
     random, times = np.random.default_rng(1), 0
     for _ in range(DRAWS):
         if spread:

@@ -283,7 +283,12 @@ def test_all_that_are_held_back_judge_though_layers_are_looked_at_on_one(monkeyp
 
     looked: list[int] = []
     add = statistics.LayerNumbers.add
-    monkeypatch.setattr(statistics.LayerNumbers, "add", lambda row, *arrays: looked.append(id(row)) or add(row, *arrays))
+
+    def watched(row: statistics.LayerNumbers, real: np.ndarray, found: np.ndarray) -> None:
+        looked.append(id(row))
+        add(row, real, found)
+
+    monkeypatch.setattr(statistics.LayerNumbers, "add", watched)
     data: dict[str, Any] = {"data": np.random.default_rng(2).normal(0, 1, (64, 3, 8, 8)).astype(np.float32)}
 
     def compiled() -> Any:
