@@ -70,6 +70,7 @@ PAGES = {
     "docs/c_api.md": Page(quick=False),
     "docs/coming_from.md": Page(digit_files),
     "docs/custom_layers.md": Page(check=text_blocks, quick=False),
+    "docs/kernel_layers.md": Page(check=results_in_comments),
     "docs/language_models.md": Page(),
     "docs/python.md": Page(digit_files),
     "docs/targets.md": Page(digit_files),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from math import gcd
+from typing import TYPE_CHECKING
 
 from bmcompiler.backends.bm168x.build import FamilyBuild
+from bmcompiler.backends.bm168x.builder import OTHER
 from bmcompiler.backends.bm1684x.builder import CommandBuilder, place_neurons
 from bmcompiler.backends.bm1684x.chip import CHIP, is_local
 from bmcompiler.backends.bm1684x.codes import Precision
@@ -21,6 +24,10 @@ from bmcompiler.backends.lanes.operands import Words, bytes_of
 from bmcompiler.backends.lanes.transfers import Side
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
+from bmcompiler.instructions.order import Engine
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued
 
 
 class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
@@ -46,6 +53,22 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
     def issue(self, command: Command, reads: Sequence[Range] = (), writes: Sequence[Range] = ()) -> None:
         """Add a command; ranges are bytes within a lane."""
         self.ordered(command.engine, reads, writes, lambda after: self._builder.add(command, after=after))
+
+    def recorded(self, commands: Sequence[Issued]) -> None:
+        """Add what a kernel of TPUKernel issued, with the waits among its commands.
+
+        It has all of local memory: it begins when all before it is done, and whatever uses lanes afterwards waits for
+        it. So do its runs of ids for each other.
+        """
+        everything = [(0, CHIP.lmem_size)]
+        for _, run in groupby(commands, key=lambda one: one.epoch):
+            added = {engine: [self._builder.newest(engine)] for engine in Engine}
+            for one in run:
+                after = None if self.serial else [added[OTHER[one.engine]][one.wait]]
+                ticket = self._builder.add(one.command, after=after)
+                added[one.engine].append(ticket)
+                self._hazards.note(one.engine, ticket, everything, everything)
+        self.start_tables()
 
     # -- moves ---------------------------------------------------------------------------------------------------------
     def move(self, source: Side, target: Side, item: int) -> None:

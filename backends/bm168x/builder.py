@@ -71,6 +71,10 @@ class GroupBuilder:
         self.counts[engine] += 1
         return Ticket(self._number, engine, number)
 
+    def newest(self, engine: Engine) -> Ticket:
+        """The last command of an engine in the open group; number 0, for which nobody waits, where it has none."""
+        return Ticket(self._number, engine, len(self._commands[engine]))
+
     @property
     def _number(self) -> int:
         """Of the open group, which no earlier group had."""

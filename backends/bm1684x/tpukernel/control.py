@@ -74,6 +74,7 @@ CORES = in_group(
     Function("int tpu_core_num()", "1", _value(1)),
     Function("void tpu_sync_all()", "nothing: there is one core", _nothing),
     Function("int tpu_workitem_num()", "1", _value(1)),
+    Function("int tpu_workitem_index()", "0", _value(0)),
     Function("int tpu_group_num()", "1", _value(1)),
     Function("int tpu_group_index()", "0", _value(0)),
     source=Known.DESCRIBED,
@@ -150,6 +151,7 @@ MORE_FACTS = in_group(
         Function(f"bool tpu_is_data_type_{kind}({_TYPE})", f"whether it is {what}", _kind_is(size, signs))
         for kind, what, size, signs in _KINDS
     ),
+    Function(f"bool tpu_is_data_type_fp8({_TYPE})", "whether it is a float of 8 bits", lambda k, a: a.dtype.is_float8),
     Function(
         f"int tpu_get_local_cstride(int h, int w, bool align, {_TYPE})",
         "elements from a channel to the next of its lane",

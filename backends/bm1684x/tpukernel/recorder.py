@@ -39,13 +39,20 @@ class Source(NamedTuple):
 class Issued(NamedTuple):
     """A command with its id and what it waits for; `epoch` counts calls of `tpu_initialize`, which restarts the ids.
 
-    `source` is the call that issued it, None where no function did.
+    `data` is `command` with the id and `wait`, the id of the other engine that it waits for, 0 = none; `source` is the
+    call that issued it, None where no function did.
     """
 
-    engine: Engine
+    command: Command
     data: bytes
+    wait: int
     epoch: int
     source: Source | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that executes it."""
+        return self.command.engine
 
 
 class Recorder:
@@ -74,9 +81,10 @@ class Recorder:
             own = self._last[engine] + 1
             if own >= CHIP.max_command_id:
                 raise EncodingError(f"a kernel has at most {CHIP.max_command_id - 1} commands of an engine")
-            data = command.encode(own, waits[Engine.GDMA if engine is Engine.TIU else Engine.TIU])
+            wait = waits[Engine.GDMA if engine is Engine.TIU else Engine.TIU]
+            data = command.encode(own, wait)
             self._last[engine] = own
-            self.commands.append(Issued(engine, data, self._epoch, self.source))
+            self.commands.append(Issued(command, data, wait, self._epoch, self.source))
 
     @contextmanager
     def called(self, source: Source) -> Iterator[None]:

@@ -52,6 +52,11 @@ class data_type_t(IntEnum):  # noqa: N801
         return self in _FLOATS or self in _FP8
 
     @property
+    def is_float8(self) -> bool:
+        """E5M2 and E4M3."""
+        return self in _FP8
+
+    @property
     def is_int(self) -> bool:
         """Integers of 4, 8, 16 and 32 bits."""
         return not self.is_float and self != data_type_t.DT_FP20

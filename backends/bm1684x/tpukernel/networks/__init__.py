@@ -1,0 +1,1 @@
+"""Kernels as programs of model files, and as layers of networks."""
