@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from bmcompiler.frontends import bmlang
+import bmcompiler.frontends.bmlang as bmlang  # noqa: PLR0402 - mypy does not find it in the package, which is empty
 
 sys.modules[__name__] = bmlang
