@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
+from unittest.mock import Mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.issue import issue_best, issue_between, issue_late, issue_loads
+from bmcompiler.codegen.groups.steps import Copy
 from bmcompiler.codegen.groups.timeline import Timeline, least_cost, loading_cycles, timeline
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_stripes
@@ -350,6 +352,28 @@ def test_copies_inside_local_memory_take_turns_with_loads() -> None:
         binding.issue = 0
     after = timeline(found, lambda op: 0, tiler, None)
     assert after.starts[0] == sum(binding.buffer.nbytes for binding in loading) > before.starts[0]
+    assert after.moving == [(first.work.cycles, 0), (0, 0)]
+
+
+def test_copies_by_the_engine_that_moves_data_take_turns_with_loads() -> None:
+    """Before a step they wait for what is loaded; behind one, what is loaded next waits for them."""
+    b, values, run = chain(16, 16, 16, weights=16)
+    tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=1, tile_cycles=0)
+    found = plan(finished(b, run, values[-1]))
+    for step in found.steps:
+        for binding in step.inputs:
+            binding.issue = min(binding.issue, 1)
+    plain = timeline(found, lambda op: 0, tiler, None)
+    area, copier = found.live_ranges[0], Mock(cycles=lambda copied: 7, transfers=lambda copied: 5)
+    copy = Copy(Mock(), area, area)
+    found.steps[1].before.append(copy)
+    before = timeline(found, lambda op: 0, tiler, copier)
+    assert before.took[1] == plain.took[1] + 7 and before.moving[1] == (5, 0)
+    assert before.starts[1] >= plain.starts[1]
+    found.steps[1].before.clear()
+    found.steps[1].after.append(copy)
+    after = timeline(found, lambda op: 0, tiler, copier)
+    assert after.moving[1] == (0, 5) and after.ends[1] >= after.starts[1] + after.took[1]
 
 
 def test_a_result_that_the_next_step_reads_is_stored_before_later_loads() -> None:

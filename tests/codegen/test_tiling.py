@@ -263,3 +263,5 @@ def test_a_stream_waits_for_the_bus_and_for_its_places() -> None:
     assert stream.times(0, 0) == (55, 40)  # the third step waits for a load that begins when the first one ends
     assert stream.times(0, 30) == (75, 60)  # so does the load, while the bus is busy
     assert stream.times(100, 0) == (155, 140)
+    assert stream._replace(places=3).times(0, 0) == (45, 30)  # the third step has a place that was never taken
+    assert stream._replace(places=3).times(100, 0) == (140, 115)

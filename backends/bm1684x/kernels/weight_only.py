@@ -71,7 +71,7 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
         return work if self.fits(work) else None
 
     def whole(self, op: WeightOnlyMatmul) -> TileWork | None:
-        """x and the result stay in local memory; constants arrive in shares, in turn in two places."""
+        """x and the result stay in local memory; constants arrive in shares, in turn in a few places."""
         outputs = op.weight.shape[0]
         sizes = dict.fromkeys(min(slots * self.chip.lanes, outputs) for slots in _SLOTS)
         found = [work for work in (self._streamed(op, size) for size in sizes) if self.fits(work)]
@@ -82,6 +82,9 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
         constants, rows, outputs = PackedRows(self.machine, op), _rows(op), op.weight.shape[0]
         shares = [(first, min(first + size, outputs)) for first in range(0, outputs, size)]
         block, buffers = constants.block(size), [constants.buffer(share, "") for share in shares]
+        steps = tuple(constants.cycles(end - first, rows, outputs) for first, end in shares)
+        loads = tuple(constants.load_cycles(end - first) for first, end in shares[2:])
+        places = 3 if steps[0] < sum(loads[:1]) else 2  # a bus that is busy all the time shall wait for no step
 
         def load(build: LaneBuild, address: int) -> None:
             for number, buffer in enumerate(buffers[:2]):
@@ -90,17 +93,15 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             x = _words(op, ins[0], rows)
             for number, (first, end) in enumerate(shares):
-                place, target = ins[1] + number % 2 * block, outs[0] + HALF * first
+                place, target = ins[1] + number % places * block, outs[0] + HALF * first
                 if number > 1:
                     buffers[number].transfer(build, place)
                 constants.emit(build, place, end - first, x, scratch, target, outputs)
 
-        steps = tuple(constants.cycles(end - first, rows, outputs) for first, end in shares)
-        loads = tuple(constants.load_cycles(end - first) for first, end in shares[2:])
         ahead, runs = buffers[:2], Runs(1, min(2 * size, outputs))
         moved = sum(buffer.nbytes for buffer in ahead)
         late = min(steps[0], constants.load_cycles(size)) if loads else 0  # the first share waits for its own load
-        coming = Buffer(len(ahead) * block, "", moved, load, True, runs=runs, loads=len(ahead), late=late)
+        coming = Buffer(min(places, len(shares)) * block, "", moved, load, True, runs=runs, loads=len(ahead), late=late)
         view = (1, rows, 1, outputs)
         out = self.machine.activation_out(op.result, view, tuple((0, length) for length in view))
         counts = {end - first for first, end in shares}
@@ -108,7 +109,7 @@ class WeightOnlyKernel(LocalKernel[WeightOnlyMatmul]):
         inputs, apart = (self._x(op, (0, rows)), coming), constants.apart(size, len(shares))
         if not loads:
             return TileWork(inputs, (out,), areas, compute, sum(steps), apart)
-        stream = Stream(steps, loads, sum(buffer.nbytes for buffer in buffers[2:]), True)
+        stream = Stream(steps, loads, sum(buffer.nbytes for buffer in buffers[2:]), True, places)
         return TileWork(inputs, (out,), areas, compute, round(stream.times(0, 0)[0]), apart, stream=stream)
 
     def _time(self, work: TileWork) -> float:

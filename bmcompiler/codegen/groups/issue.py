@@ -76,13 +76,16 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
         for number, portion in early[index]:
             moving = max(moving, computing) + plan.steps[number].portion(portion).cycles
         begin = max([computing, *(ready[id(binding)] - binding.buffer.late for binding in own)])
-        if step.transfers:
+        first, last = times.moving[index]
+        if first:
             begin = max(begin, moving)
-            moving = begin + step.transfers
+            moving = begin + first
         if step.work is not None and step.work.stream is not None:
             computing, moving = step.work.stream.times(begin, moving)
         else:
-            computing = begin + times.ends[index] - times.starts[index]
+            computing = begin + times.took[index]
+        if last:
+            computing = moving = max(computing, moving + last)
         done.append(computing)
         waiting = [binding for binding in step.outputs if binding.moves]
         at = index if index + 1 == len(plan.steps) or _reads(plan, index + 1, waiting) else index + 1

@@ -126,6 +126,10 @@ class LocalCopier(ABC):
     def cycles(self, strided: StridedCopy) -> int:
         """What it takes."""
 
+    def transfers(self, strided: StridedCopy) -> int:
+        """Of its cycles those for which it needs the engine that moves data."""
+        return 0
+
     def lane_bytes(self, contents: Contents) -> int:
         """Bytes per lane of an aligned tensor."""
         shape, item = self._stored(contents)

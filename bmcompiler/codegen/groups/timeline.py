@@ -24,10 +24,14 @@ class Timeline:
 
     Attributes:
         starts, ends: when each step begins to compute, and has. end: when all is stored. moved: bytes over the bus.
+        took: cycles of each step with nothing to wait for. moving: of these the first and the last ones, for which it
+            needs the engine that moves data.
     """
 
     starts: list[float] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
+    took: list[float] = field(default_factory=list)
+    moving: list[tuple[float, float]] = field(default_factory=list)
     end: float = 0.0
     moved: float = 0.0
 
@@ -93,6 +97,8 @@ def timeline(
         if step.work is None:
             found.starts.append(max(moving, computing))
             alone = estimate(step.op)
+            found.took.append(alone)
+            found.moving.append((0, 0))
             moving = computing = found.starts[-1] + alone
             found.moved += _moved_alone(step.op, alone, tiler)
             done.append(computing)
@@ -107,12 +113,17 @@ def timeline(
             [computing, *(ready[id(binding)] - binding.buffer.late for binding in step.inputs if binding.moves)]
         )
         begin = max(begin, joined.get(index, 0.0))
-        if step.transfers:
+        first, last = _moving(step, copier)
+        if first:
             begin = max(begin, moving)
-            moving = begin + step.transfers
+            moving = begin + first
         found.starts.append(begin)
         computing, moving = _computed(step, begin, moving)
         computing += _copying(step, copier) + shared_cycles(step, tiler.bank_bytes)
+        found.took.append(computing - begin)
+        found.moving.append((first, last))
+        if last:
+            computing = moving = max(computing, moving + last)
         done.append(computing)
         waiting = [(computing, binding) for binding in step.outputs if binding.moves]
     store_waiting()
@@ -157,6 +168,14 @@ def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
         addresses = [[area.address for area in areas] for areas in (step.outputs, step.scratch)]
         cycles = step.work.placed_cycles(*addresses)
     return start + cycles - step.early_cycles, moving
+
+
+def _moving(step: Step, copier: LocalCopier | None) -> tuple[float, float]:
+    """Cycles that a step needs the engine that moves data for: when it begins, and when it ends."""
+    if copier is None or not (step.before or step.after):
+        return step.transfers, 0
+    before, after = (sum(copier.transfers(copy.strided) for copy in copies) for copies in (step.before, step.after))
+    return step.transfers + before, after
 
 
 def _copying(step: Step, copier: LocalCopier | None) -> float:

@@ -58,6 +58,9 @@ class LaneCopier(LocalCopier):
             return copy_cycles(self.machine, strided.shape, item)
         return self.machine.cycles.pass_cycles(strided.shape, item)
 
+    def transfers(self, strided: StridedCopy) -> int:
+        return 0 if strided.reshaped is None else self.cycles(strided)
+
     def copy(self, source: Contents, target: Contents) -> StridedCopy | None:
         found = super().copy(source, target)
         if found is None or item_bytes(source.value) > max(self.facts.word, self.facts.most_item):
