@@ -1,7 +1,8 @@
-"""What calls from C cost: python benchmarks/bench_c.py [MODEL.bmodel]
+"""What calls from C cost: python benchmarks/bench_c.py [--turns N]
 
-Seconds of CPU: the first call of a program (Python and the package are loaded), a plain call, an inference through
-`bmnet_inference` in C and in Python on the same BM1880 model (LeNet where none is given; the lowest of 30 rounds).
+Seconds of CPU: the first call of a program (Python and the package are loaded), a plain call, and an inference of LeNet
+in C and in Python, through `bmnet_inference` (BM1880) and `bmrt_launch_tensor_ex` (BM1684). C and Python take turns,
+each in a process of its own with as many calls to warm up; of a turn the lowest round counts, of all turns the median.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 import bmcompiler
 from bmcompiler.capi.build import build
+from bmcompiler.runtime import bmlib
 from bmcompiler.runtime import bmruntime as rt
 
-TURNS, ROUNDS, CALLS = 6, 5, 20_000
+WARM, ROUNDS, SECONDS, CALLS = 20, 10, 0.1, 20_000
 LENET = Path(__file__).resolve().parents[1] / "models" / "lenet"
-PROGRAM = """
+CHIPS = "bm1880", "bm1684"
+HEAD = """
 #define _POSIX_C_SOURCE 199309L
-#include <bmruntime.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -34,6 +38,19 @@ static double now(void)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
+#define MEASURE(CALL) \\
+    for (i = 0; i < WARM; i++) \\
+        if (CALL) return 3; \\
+    for (round = 0; round < ROUNDS; round++) { \\
+        for (begin = now(), i = 0; i < count; i++) \\
+            if (CALL) return 3; \\
+        best = (now() - begin) / count < best ? (now() - begin) / count : best; \\
+    } \\
+    printf("inference %.9f\\n", best);
+"""
+PROGRAMS = {
+    "bm1880": """
+#include <bmruntime.h>
 int main(int argc, char **argv)
 {
     bmctx_t ctx;
@@ -52,78 +69,120 @@ int main(int argc, char **argv)
     for (begin = now(), i = 0; i < CALLS; i++)
         bm_get_device(ctx);
     printf("plain %.9f\\n", (now() - begin) / CALLS);
-    for (round = 0; round < ROUNDS; round++) {
-        for (begin = now(), i = 0; i < count; i++)
-            if (bmnet_inference(net, input, output))
-                return 3;
-        best = (now() - begin) / count < best ? (now() - begin) / count : best;
-    }
-    printf("inference %.9f\\n", best);
+    MEASURE(bmnet_inference(net, input, output))
     return 0;
 }
-"""
+""",
+    "bm1684": """
+#include <bmruntime_interface.h>
+int main(int argc, char **argv)
+{
+    bm_handle_t handle;
+    double begin = now(), best = 1e9;
+    int i, round, count = atoi(argv[argc - 1]);
+    const bm_net_info_t *info;
+    bm_tensor_t input, output;
+    void *runtime;
+    if (bm_dev_request(&handle, 0))
+        return 1;
+    printf("first %.3f\\n", now() - begin);
+    runtime = bmrt_create(handle);
+    if (!bmrt_load_bmodel(runtime, argv[1]))
+        return 2;
+    info = bmrt_get_network_info(runtime, "LeNet");
+    if (!bmrt_tensor(&input, runtime, info->input_dtypes[0], info->stages[0].input_shapes[0]) ||
+        !bmrt_tensor(&output, runtime, info->output_dtypes[0], info->stages[0].output_shapes[0]))
+        return 2;
+    for (begin = now(), i = 0; i < CALLS; i++)
+        bm_get_devid(handle);
+    printf("plain %.9f\\n", (now() - begin) / CALLS);
+    MEASURE(!bmrt_launch_tensor_ex(runtime, "LeNet", &input, 1, &output, 1, true, false))
+    return 0;
+}
+""",
+}
+LIBRARIES = {"bm1880": ("bmruntime", "bmkernel"), "bm1684": ("bmrt", "bmlib")}
 
 
-def built(folder: Path) -> Path:
-    """The C program that measures."""
-    build(folder)
-    source, program, lib = folder / "cost.c", folder / "cost", folder / "lib"
-    source.write_text(PROGRAM)
-    command = ["cc", "-O2", f"-DCALLS={CALLS}", f"-DROUNDS={ROUNDS}", source, f"-I{folder / 'include'}", "-o", program]
-    subprocess.run([*command, f"-L{lib}", f"-Wl,-rpath,{lib}", "-lbmruntime", "-lbmkernel", "-lbmcapi"], check=True)
-    return program
+def compiled(folder: Path, chip: str) -> tuple[Path, Path]:
+    """The C program that measures, and the model."""
+    data = np.random.default_rng(0).random((16, 1, 28, 28), np.float32)
+    files = LENET / "deploy.prototxt", LENET / "lenet.caffemodel"
+    model, source, program = (folder / f"{chip}{ending}" for ending in (".bmodel", ".c", ""))
+    bmcompiler.compile(*files, target=chip, data={"data": data}, name="LeNet").save(model)
+    source.write_text(HEAD + PROGRAMS[chip])
+    numbers = [f"-D{name}={globals()[name]}" for name in ("WARM", "ROUNDS", "CALLS")]
+    links = [f"-L{folder / 'lib'}", f"-Wl,-rpath,{folder / 'lib'}", *(f"-l{one}" for one in LIBRARIES[chip])]
+    command = ["cc", "-O2", *numbers, source, f"-I{folder / 'include'}", "-o", program, *links, "-lbmcapi"]
+    subprocess.run(command, check=True)
+    return program, model
 
 
-def in_c(program: Path, model: Path, count: int) -> dict[str, float]:
-    """Seconds by name."""
-    text = subprocess.run([program, model, str(count)], check=True, capture_output=True, text=True).stdout
-    return {name: float(value) for name, value in re.findall(r"(\w+) (\S+)", text)}
-
-
-def in_python(model: Path) -> tuple[float, int]:
-    """Seconds of an inference, and how many a round has."""
+def bm1880(model: Path) -> Callable[[], object]:
+    """One inference in Python."""
     ctx = rt.bm_init(0)[1]
     assert ctx is not None
     net = rt.bmnet_register_bmodel(ctx, model)[1]
     assert net is not None
-    info = rt.bmnet_get_output_info(net)[1]
-    memory = rt.bmnet_input_devmem(net)
+    info, memory = rt.bmnet_get_output_info(net)[1], rt.bmnet_input_devmem(net)
     assert info is not None and memory is not None
     given, found = bytes(memory.size), bytearray(info.output_size)
-    rt.bmnet_inference(net, given, found)
-    begin = time.process_time()
-    rt.bmnet_inference(net, given, found)
-    count = max(5, int(0.2 / (time.process_time() - begin)))
+    return lambda: rt.bmnet_inference(net, given, found)
+
+
+def bm1684(model: Path) -> Callable[[], object]:
+    """One inference in Python."""
+    runtime = bmlib.bmrt_create(bmlib.bm_dev_request(0)[1])
+    assert bmlib.bmrt_load_bmodel(runtime, str(model))
+    info = bmlib.bmrt_get_network_info(runtime, "LeNet")
+    ins = [bmlib.bmrt_tensor(runtime, info.input_dtypes[0], info.stages[0].input_shapes[0])[1]]
+    outs = [bmlib.bmrt_tensor(runtime, info.output_dtypes[0], info.stages[0].output_shapes[0])[1]]
+    return lambda: bmlib.bmrt_launch_tensor_ex(runtime, "LeNet", ins, 1, outs, 1, True, False)
+
+
+def in_python(act: Callable[[], object], count: int) -> float:
+    """Seconds of an inference."""
+    for _ in range(WARM):
+        act()
     best = float("inf")
     for _ in range(ROUNDS):
         begin = time.process_time()
         for _ in range(count):
-            rt.bmnet_inference(net, given, found)
+            act()
         best = min(best, (time.process_time() - begin) / count)
-    return best, count
+    return best
+
+
+def numbers(*command: object) -> dict[str, float]:
+    """What a process measures, by name."""
+    text = subprocess.run([str(one) for one in command], check=True, capture_output=True, text=True).stdout
+    return {name: float(value) for name, value in re.findall(r"(\w+) (\S+)", text)}
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="What calls from C cost.")
-    parser.add_argument("model", nargs="?", type=Path)
-    given = parser.parse_args().model
+    parser.add_argument("--turns", type=int, default=11)
+    parser.add_argument("--python", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    acts = {"bm1880": bm1880, "bm1684": bm1684}
+    if given.python:
+        chip, model, count = given.python
+        print(f"inference {in_python(acts[chip](Path(model)), int(count)):.9f}")
+        return
     with tempfile.TemporaryDirectory() as name:
-        model = given or Path(name) / "lenet.bmodel"
-        if given is None:
-            data = np.random.default_rng(0).random((16, 1, 28, 28), np.float32)
-            net = bmcompiler.compile(
-                LENET / "deploy.prototxt", LENET / "lenet.caffemodel", target="bm1880", data={"data": data}
-            )
-            net.save(model)
-        program, python, c = built(Path(name)), float("inf"), {"inference": float("inf")}
-        for _ in range(TURNS):  # in turn, so that both meet the same load
-            once, count = in_python(model)
-            again = in_c(program, model, count)
-            python, c = min(python, once), again | {"inference": min(c["inference"], again["inference"])}
-    print(f"first call {c['first']:.2f} s, plain call {c['plain'] * 1e6:.1f} us")
-    print(f"inference {python * 1e6:.0f} us in Python, {c['inference'] * 1e6:.0f} us in C", end="")
-    print(f": {100 * (c['inference'] / python - 1):+.1f} %")
+        folder = Path(name)
+        build(folder)
+        for chip in CHIPS:
+            program, model = compiled(folder, chip)
+            count = max(5, int(SECONDS / numbers(program, model, 5)["inference"]))
+            python = [sys.executable, __file__, "--python", chip, model, count]
+            turns = [(numbers(program, model, count), numbers(*python)) for _ in range(given.turns)]
+            c, ours = ({key: median(turn[side][key] for turn in turns) for key in turns[0][side]} for side in (0, 1))
+            ratios = sorted(100 * (one["inference"] / other["inference"] - 1) for one, other in turns)
+            print(f"{chip}: first call {c['first']:.2f} s, plain call {c['plain'] * 1e6:.1f} us, inference ", end="")
+            print(f"{ours['inference'] * 1e6:.0f} us in Python, {c['inference'] * 1e6:.0f} us in C: ", end="")
+            print(f"{median(ratios):+.1f} % ({ratios[0]:+.1f} to {ratios[-1]:+.1f} by turns)")
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ class BmNet:
             raise BmRuntimeError(BmErr.DATA, "the model has no program")
         self.ctx, self.commands, self.name = ctx, tuple(commands), name
         self._sizes = tuple(sizes)
-        self._fit = Fit(0, tuple(one.shape for one in self.commands[0].inputs), {}, {})
+        self._take(Fit(0, tuple(one.shape for one in self.commands[0].inputs), {}, {}))
         self.closed = False
         self._owned: list[BmMem] = []
         self._plans: dict[int, Plan] = {}
@@ -175,18 +175,15 @@ class BmNet:
             why = why_not(self._sizes, programs, given, [one.name for one in self.commands[0].inputs])
             raise BmRuntimeError(BmErr.INVALID_ARGUMENT, f"{reason}; {why}" if why else reason)
         shapes_of = tuple(one.shape for one in self.commands[found.program].inputs)
-        self._fit = replace(found, shapes=shapes_of)
+        self._take(replace(found, shapes=shapes_of))
 
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """Inputs of the selected program, of the shapes that were selected."""
-        return tuple(
-            replace(one, shape=self._fit.input_shape(index, one.shape)) for index, one in enumerate(self.command.inputs)
-        )
-
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        """Outputs for such inputs."""
-        found = enumerate(self.command.outputs)
-        return tuple(replace(one, shape=self._fit.output_shape(index, one.shape)) for index, one in found)
+    def _take(self, fit: Fit) -> None:
+        """Select a program; every inference asks for tensors and bytes of those shapes, which are found once."""
+        command, self._fit = self.commands[fit.program], fit
+        ins, outs = enumerate(command.inputs), enumerate(command.outputs)
+        self._inputs = tuple(replace(one, shape=fit.input_shape(index, one.shape)) for index, one in ins)
+        self._outputs = tuple(replace(one, shape=fit.output_shape(index, one.shape)) for index, one in outs)
+        self.input_bytes, self.output_bytes = (sum(one.size for one in side) for side in (self._inputs, self._outputs))
 
     def weight_memory(self) -> BmMem | None:
         """Weights of the selected program; None when it has none, or none yet."""
@@ -243,10 +240,8 @@ class BmNet:
 
     def load_input(self, data: ReadBuffer) -> None:
         """Copy the inputs, one behind the other, to the device."""
-        inputs = self.inputs()
-        source = readable(data, sum(info.size for info in inputs))
-        done = 0
-        for index, (given, info) in enumerate(zip(inputs, self.command.inputs)):
+        source, done = readable(data, self.input_bytes), 0
+        for index, (given, info) in enumerate(zip(self._inputs, self.command.inputs)):
             part = source[done : done + given.size]
             if given.shape != info.shape:
                 part = self._fit.filled(index, part.view(info.stored).reshape(given.shape)).reshape(-1).view(np.uint8)
@@ -255,10 +250,8 @@ class BmNet:
 
     def store_output(self, buffer: WriteBuffer) -> None:
         """Copy the outputs, one behind the other in list order, to `buffer`."""
-        outputs = self.outputs()
-        target = writable(buffer, sum(info.size for info in outputs))
-        done = 0
-        for index, (wanted, info) in enumerate(zip(outputs, self.command.outputs)):
+        target, done = writable(buffer, self.output_bytes), 0
+        for index, (wanted, info) in enumerate(zip(self._outputs, self.command.outputs)):
             part = self.neuron_memory().cut(info.offset, info.size).data
             if wanted.shape != info.shape:
                 part = self._fit.cut(index, part.view(info.stored).reshape(info.shape)).reshape(-1).view(np.uint8)
@@ -280,11 +273,13 @@ class BmNet:
 
     def output_info(self) -> BmNetOutputInfo:
         """What the output buffer holds."""
-        return _output_info(self.outputs())
+        self.check()
+        return _output_info(self._outputs)
 
     def input_info(self) -> BmNetInputInfo:
         """What the input buffer holds."""
-        return _input_info(self.inputs())
+        self.check()
+        return _input_info(self._inputs)
 
     def run(self) -> None:
         """Execute the selected program on what is in device memory."""

@@ -42,18 +42,19 @@ class _Call:
         self._needed = [(index, one.name) for index, one in places if one.out]
         plain = [(index, one) for index, one in places if one.name not in sizes and not one.out]
         self._plain = [(index, one.name, library.reader(one.c_type)) for index, one in plain]
-        self._buffers = [(index, one.name, sizes[one.name]) for index, one in places if one.name in sizes]
+        buffers = [(index, one) for index, one in places if one.name in sizes]
+        self._buffers = [(index, one.name, sizes[one.name], f"{name}: {one.name}") for index, one in buffers]
 
     def __call__(self, slots: Any, result: int) -> None:
         for index, title in self._needed:
             if not slots[index]:
                 raise BMError(f"{self._name}: {title} is NULL")
-        values = {title: read(slots[index]) for index, title, read in self._plain}
-        memory: dict[str, Any] = {}
-        for index, title, size in self._buffers:
-            address = slots[index]
-            memory[title] = caller_memory(address, size(values), f"{self._name}: {title}")
-        self._store(slots, result, self._function(**values, **memory))
+        values = {}
+        for index, title, read in self._plain:
+            values[title] = read(slots[index])
+        for index, title, size, where in self._buffers:
+            values[title] = caller_memory(slots[index], size(values), where)
+        self._store(slots, result, self._function(**values))
 
 
 def caller_memory(address: int, size: int, title: str) -> Any:

@@ -178,12 +178,13 @@ class CLibrary:
         places = [(index, one) for index, one in enumerate(prototype.parameters) if one.out]
         outs = [(index, self.writer(one.c_type[:-1].rstrip())) for index, one in places]
         write = None if prototype.result == "void" else self.writer(prototype.result)
+        if not outs:
+            return lambda slots, result, found: write(result, found) if write is not None else None
 
         def store(slots: Any, result: int, found: Any) -> None:
-            values = found if outs else (found,)
             if write is not None:
-                write(result, values[0])
-            for (index, put), value in zip(outs, values[-len(outs) :] if outs else ()):
+                write(result, found[0])
+            for (index, put), value in zip(outs, found[-len(outs) :]):
                 if value is not None:
                     put(slots[index], value)
 

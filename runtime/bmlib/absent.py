@@ -46,7 +46,7 @@ def _without(what: str) -> Callable[..., Any]:
 
 globals().update(
     {
-        name: of_table(BMLIB.functions[name], _without(what), f"Refused: a simulated card has no {what}.")
+        name: of_table(BMLIB, BMLIB.functions[name], _without(what), f"Refused: a simulated card has no {what}.")
         for what, names in _LACKING.items()
         for name in names
     }

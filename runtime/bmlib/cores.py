@@ -1,13 +1,20 @@
-"""Launches of networks on cores and of threads, and what BMRuntime says of memory and stages; there is one core."""
+"""Networks on cores and of threads, and what BMRuntime says of memory and stages; there is one core.
+
+Launches follow from the plain ones by rule:
+1. NAME_multi_cores: a list of cores and its length stand behind: core 0, or with `core_num` 0 whichever there is
+2. NAME_multi_thread: the same, and a thread's number behind `output_num`
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import unwrap
 from typing import Any
 
+from bmcompiler.capi.api import Prototype
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime.bmlib import launches
+from bmcompiler.runtime.bmlib.formed import of_table
 from bmcompiler.runtime.bmlib.kernels import only_core
 from bmcompiler.runtime.bmlib.networks import NetworkRuntime
 from bmcompiler.runtime.bmlib.types import (
@@ -23,90 +30,6 @@ from bmcompiler.runtime.bmlib.types import (
 )
 
 _served = served(BMRT)
-_launch_tensor = unwrap(launches.bmrt_launch_tensor_ex)
-_launch_data = unwrap(launches.bmrt_launch_data)
-
-
-@_served
-def bmrt_launch_tensor_multi_cores(
-    p_bmrt: NetworkRuntime,
-    net_name: str,
-    input_tensors: Sequence[bm_tensor_t],
-    input_num: int,
-    output_tensors: list[bm_tensor_t | None],
-    output_num: int,
-    user_mem: bool,
-    user_stmode: bool,
-    core_list: Sequence[int] | None,
-    core_num: int,
-) -> bool:
-    """`bmrt_launch_tensor_ex` on cores: core 0, or with `core_num` 0 whichever there is."""
-    _on_cores(core_list, core_num)
-    given = (input_tensors, input_num, output_tensors, output_num, user_mem, user_stmode)
-    return bool(_launch_tensor(p_bmrt, net_name, *given))
-
-
-@_served
-def bmrt_launch_tensor_multi_thread(
-    p_bmrt: NetworkRuntime,
-    net_name: str,
-    input_tensors: Sequence[bm_tensor_t],
-    input_num: int,
-    output_tensors: list[bm_tensor_t | None],
-    output_num: int,
-    thread_idx: int,
-    user_mem: bool,
-    user_stmode: bool,
-    core_list: Sequence[int] | None,
-    core_num: int,
-) -> bool:
-    """The same, of a thread that memory was set aside for (`bmrt_pre_alloc_mem_multi_thread`)."""
-    _of_thread(p_bmrt, thread_idx)
-    _on_cores(core_list, core_num)
-    given = (input_tensors, input_num, output_tensors, output_num, user_mem, user_stmode)
-    return bool(_launch_tensor(p_bmrt, net_name, *given))
-
-
-@_served
-def bmrt_launch_data_multi_cores(
-    p_bmrt: NetworkRuntime,
-    net_name: str,
-    input_datas: Sequence[Any],
-    input_shapes: Sequence[bm_shape_t],
-    input_num: int,
-    output_datas: list[Any],
-    output_shapes: list[Any],
-    output_num: int,
-    user_mem: bool,
-    core_list: Sequence[int] | None,
-    core_num: int,
-) -> bool:
-    """`bmrt_launch_data` on cores: core 0, or with `core_num` 0 whichever there is."""
-    _on_cores(core_list, core_num)
-    given = (input_datas, input_shapes, input_num, output_datas, output_shapes, output_num, user_mem)
-    return bool(_launch_data(p_bmrt, net_name, *given))
-
-
-@_served
-def bmrt_launch_data_multi_thread(
-    p_bmrt: NetworkRuntime,
-    net_name: str,
-    input_datas: Sequence[Any],
-    input_shapes: Sequence[bm_shape_t],
-    input_num: int,
-    output_datas: list[Any],
-    output_shapes: list[Any],
-    output_num: int,
-    thread_idx: int,
-    user_mem: bool,
-    core_list: Sequence[int] | None,
-    core_num: int,
-) -> bool:
-    """The same, of a thread that memory was set aside for (`bmrt_pre_alloc_mem_multi_thread`)."""
-    _of_thread(p_bmrt, thread_idx)
-    _on_cores(core_list, core_num)
-    given = (input_datas, input_shapes, input_num, output_datas, output_shapes, output_num, user_mem)
-    return bool(_launch_data(p_bmrt, net_name, *given))
 
 
 @_served
@@ -218,6 +141,29 @@ def _describe(info: bm_net_info_t) -> None:
             log.info("network %s, stage %d: %s", info.name, number, told)
 
 
+def _launch_of(prototype: Prototype, act: Callable[..., Any]) -> Callable[..., Any]:
+    names = [one.name for one in prototype.parameters]
+
+    def call(*values: Any) -> Any:
+        *given, cores, count = values
+        if "thread_idx" in names:
+            _of_thread(given[0], given.pop(names.index("thread_idx")))
+        _on_cores(cores, count)
+        return act(*given)
+
+    return call
+
+
+def _made() -> dict[str, Callable[..., Any]]:
+    found = {}
+    for base, act in (("tensor", launches.bmrt_launch_tensor_ex), ("data", launches.bmrt_launch_data)):
+        for ending, where in (("cores", "on cores"), ("thread", "on cores, of a thread that memory was set aside for")):
+            prototype = BMRT.functions[f"bmrt_launch_{base}_multi_{ending}"]
+            about = f"`{act.__name__}` {where}: core 0, or with `core_num` 0 whichever there is."
+            found[prototype.name] = of_table(BMRT, prototype, _launch_of(prototype, unwrap(act)), about)
+    return found
+
+
 def _on_cores(numbers: Sequence[int] | None, count: int) -> None:
     if not 0 <= count <= 1 or (count and not numbers):
         raise RuntimeUseError(f"core_num is {count}{'' if numbers else ' without a list'}, a BM1684X has one core")
@@ -228,3 +174,6 @@ def _on_cores(numbers: Sequence[int] | None, count: int) -> None:
 def _of_thread(runtime: NetworkRuntime, index: int) -> None:
     if index not in runtime.threads:
         raise RuntimeUseError(f"thread_idx: no memory is set aside for thread {index}")
+
+
+globals().update(_made())

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from inspect import Parameter, Signature, unwrap
 from typing import Any
 
-from bmcompiler.capi.api import Prototype
+from bmcompiler.capi.api import Api, Prototype
 from bmcompiler.runtime.bmlib import cards, functions, kernels, mapping
 from bmcompiler.runtime.bmlib.types import BMLIB, FORMS, served
 
 
-def of_table(prototype: Prototype, act: Callable[..., Any], about: str) -> Callable[..., Any]:
+def of_table(api: Api, prototype: Prototype, act: Callable[..., Any], about: str) -> Callable[..., Any]:
     """A function with the name and the parameters of a declaration, served as those that are written out."""
     names = [one.name for one in prototype.parameters if not one.out]
     signature = Signature([Parameter(one, Parameter.POSITIONAL_OR_KEYWORD) for one in names])
@@ -22,7 +22,7 @@ def of_table(prototype: Prototype, act: Callable[..., Any], about: str) -> Calla
     call.__name__ = call.__qualname__ = prototype.name
     call.__doc__, call.__module__ = about, __name__
     call.__signature__ = signature  # type: ignore[attr-defined]
-    return served(BMLIB)(call)
+    return served(api)(call)
 
 
 def _on_core(act: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +39,7 @@ def _made() -> dict[str, Callable[..., Any]]:
     for name, form in FORMS.items():
         act = unwrap(written[form.base])
         about = f"{(act.__doc__ or '').rstrip('.')}{': on core 0' if form.of_core else ''}."
-        found[name] = of_table(form.prototype, _on_core(act) if form.of_core else act, about)
+        found[name] = of_table(BMLIB, form.prototype, _on_core(act) if form.of_core else act, about)
     return found
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bmcompiler import bmodel
-from bmcompiler.bmodel import BModel
+from bmcompiler.bmodel import BModel, Buffer
 from bmcompiler.bmodel.bm168x import Bm168xModel
 from bmcompiler.errors import RuntimeUseError, UnsupportedError
+from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.bm168x_memory import DeviceBlock
 from bmcompiler.runtime.bmlib.device import Card
 from bmcompiler.runtime.bmlib.functions import host_bytes
@@ -32,7 +35,7 @@ def bmrt_get_bmodel_data_info(bmodel_data: Any, size: int) -> mem_info_t:
 
 @_served
 def bmrt_load_bmodel_with_mem(p_bmrt: NetworkRuntime, bmodel_path: str, mem_info: mem_info_t) -> bool:
-    """Load a file; its neuron and io memory are the caller's, what else is set aside stays untouched."""
+    """Load a file; its coefficients, neuron and io memory are the caller's, that of commands stays untouched."""
     return _load(p_bmrt, bmodel.load(bmodel_path), mem_info)
 
 
@@ -68,16 +71,41 @@ def _needed(model: BModel) -> mem_info_t:
 
 
 def _load(runtime: NetworkRuntime, model: BModel, given: mem_info_t) -> bool:
-    needed = _needed(model)
-    rooms = []
-    for what in ("neuron_mem", "io_mem"):
+    rooms = _rooms(runtime.handle.card, _needed(model), given)
+    coefficients, activations = rooms.pop("coeff_mem", None), (rooms.get("neuron_mem"), rooms.get("io_mem"))
+    if coefficients is not None and isinstance(model, Bm168xModel):
+        _move(model, coefficients)
+
+    def allocate(size: int) -> DeviceBlock:
+        found = [room for room in activations if room is not None and room.has(size)]
+        return min(found, key=_Room.left).take(size)
+
+    runtime.load(model, allocate)
+    return True
+
+
+def _rooms(card: Card, needed: mem_info_t, given: mem_info_t) -> dict[str, _Room]:
+    """Areas that the model needs, by their names. Raises RuntimeUseError for one that is too small."""
+    rooms = {}
+    for what in ("instruction_mem", "variable_instruction_mem", "neuron_mem", "coeff_mem", "io_mem"):
         have, want = getattr(given, what), getattr(needed, what)
         if have.size < want.size:
             raise RuntimeUseError(f"mem_info.{what} has {have.size} bytes, the model needs {want.size}")
         if want.size:
-            rooms.append(_Room(runtime.handle.card, what, have))
-    runtime.load(model, lambda size: next(room.take(size) for room in sorted(rooms, key=_Room.left) if room.has(size)))
-    return True
+            rooms[what] = _Room(card, what, have)
+    return rooms
+
+
+def _move(model: Bm168xModel, room: _Room) -> None:
+    """Put the coefficients into memory of the caller, equal ones once; programs read them there."""
+    moved: dict[int, tuple[Buffer, Bytes]] = {}
+    for _, stage in model.all_stages():
+        source = stage.coefficients
+        if id(source) not in moved and len(source):
+            moved[id(source)] = source, room.take(len(source)).data
+            moved[id(source)][1][...] = np.frombuffer(source, np.uint8)
+        if len(source):
+            stage.coefficients = moved[id(source)][1].data
 
 
 class _Room:

@@ -18,12 +18,11 @@ from bmcompiler.runtime.bmlib.types import (
     BmDataType,
     bm_device_mem_t,
     bm_net_info_t,
-    bm_shape_t,
     bm_stage_info_t,
-    bm_tensor_t,
     item_bytes,
 )
 from bmcompiler.runtime.capi.mem_info import mem_info_reader, mem_info_writer
+from bmcompiler.runtime.capi.rt_tensors import RuntimeTensors
 
 _TYPES = ", ".join(f"BM_{one.name} = {int(one)}" for one in BmDataType)
 PREAMBLE = f"""typedef enum bm_data_type_e {{ {_TYPES}, BM_INT4 = 9, BM_UINT4 = 10 }} bm_data_type_t;
@@ -40,40 +39,6 @@ _C = ctypes.CDLL(None)
 _C.malloc.restype, _C.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 _infos: WeakKeyDictionary[NetworkRuntime, dict[str, list[Any]]] = WeakKeyDictionary()
 """What network infos consist of; it lives as long as the runtime."""
-
-
-def _shape(address: int) -> bm_shape_t | None:
-    if not address:
-        return None
-    raw = LIBRARY.layout("bm_shape_t").from_address(address)
-    if not 0 <= raw.num_dims <= MAX_DIMS:
-        raise RuntimeUseError(f"shape has {raw.num_dims} dimensions, must be 1..{MAX_DIMS}")
-    return bm_shape_t(tuple(raw.dims)[: raw.num_dims])
-
-
-def _write_shape(address: int, shape: bm_shape_t) -> None:
-    raw = LIBRARY.layout("bm_shape_t").from_address(address)
-    raw.num_dims = shape.num_dims
-    raw.dims[:] = [*shape.dims, *[0] * (MAX_DIMS - shape.num_dims)]
-
-
-def _tensor(address: int) -> bm_tensor_t | None:
-    if not address:
-        return None
-    kind = LIBRARY.layout("bm_tensor_t")
-    raw = kind.from_address(address)
-    memory = LIBRARY.structure("bm_device_mem_t", address + kind.device_mem.offset)
-    shape = _shape(address + kind.shape.offset)
-    assert shape is not None, "a tensor has a shape"
-    return bm_tensor_t(raw.dtype, shape, memory, raw.st_mode)
-
-
-def _write_tensor(address: int, tensor: bm_tensor_t) -> None:
-    kind = LIBRARY.layout("bm_tensor_t")
-    raw = kind.from_address(address)
-    raw.dtype, raw.st_mode = tensor.dtype, tensor.st_mode
-    _write_shape(address + kind.shape.offset, tensor.shape)
-    LIBRARY.store("bm_device_mem_t", address + kind.device_mem.offset, tensor.device_mem)
 
 
 def _readable(
@@ -93,17 +58,16 @@ def _launch(name: str) -> Callable[[Any, int], None]:
 
     def act(slots: Any, result: int) -> None:
         runtime, title = HANDLES.read(slots[0]), text(slots[1])
-        input_num, output_num = (ctypes.c_int32(slots[index]).value for index in (3, 5))
+        input_num, output_num = ctypes.c_int32(slots[3]).value, ctypes.c_int32(slots[5]).value
         _, ins, outs = _readable(runtime, title, input_num, output_num)
         rest = options(slots)
         own = bool(rest.get("user_mem"))  # memory of the caller, whose tensors are read
-        outputs: Any = _array(slots[4], outs if own else 0)
+        outputs: Any = _TENSORS.tensors(slots[4], outs if own else 0)
         if outputs is not None and not own:
             outputs = [None] * outs
-        done = function(runtime, title, _array(slots[2], ins), input_num, outputs, output_num, **rest)
-        size = ctypes.sizeof(LIBRARY.layout("bm_tensor_t"))
-        for index, tensor in enumerate(outputs if done else ()):
-            _write_tensor(slots[4] + index * size, tensor)
+        done = function(runtime, title, _TENSORS.tensors(slots[2], ins), input_num, outputs, output_num, **rest)
+        if done:
+            _TENSORS.write_tensors(slots[4], outputs)
         ctypes.c_bool.from_address(result).value = done
 
     return act
@@ -148,7 +112,7 @@ def _stage_index(slots: Any, result: int) -> None:
     runtime, title = HANDLES.read(slots[0]), text(slots[1])
     usable = isinstance(runtime, NetworkRuntime) and not runtime.ended()
     found = runtime.networks.get(title or "") if isinstance(runtime, NetworkRuntime) and usable else None
-    tensors = _array(slots[2], len(found.info.input_names) if found else 0)
+    tensors = _TENSORS.tensors(slots[2], len(found.info.input_names) if found else 0)
     index = LIBRARY.functions("bmrt_get_stage_index")(runtime, title, tensors)
     ctypes.c_int32.from_address(result).value = -1 if index is None else index
 
@@ -175,7 +139,7 @@ def _launch_buffers(name: str, options: Callable[[Any], dict[str, Any]], slots: 
     rest = options(slots)
     user_mem = bool(rest["user_mem"])
     info, ins, outs = _readable(runtime, title, input_num, output_num)
-    shapes = _shapes(slots[3], ins)
+    shapes = _TENSORS.shapes(slots[3], ins)
     sizes = [item_bytes(dtype) * one.count for one, dtype in zip(shapes or (), info.input_dtypes if info else ())]
     inputs = _buffers(slots[2], sizes)
     rooms = info.max_output_bytes[:outs] if info is not None else ()
@@ -183,17 +147,12 @@ def _launch_buffers(name: str, options: Callable[[Any], dict[str, Any]], slots: 
     found: list[Any] = [None] * outs
     given = (inputs, shapes, input_num, outputs if slots[5] else None, found if slots[6] else None)
     done = LIBRARY.functions(name)(runtime, title, *given, output_num, **rest)
-    for index, shape in enumerate(found if done else ()):
-        _write_shape(slots[6] + index * ctypes.sizeof(LIBRARY.layout("bm_shape_t")), shape)
+    if done:
+        _TENSORS.write_shapes(slots[6], found)
+    for index in range(outs if done else 0):
         if not user_mem and outputs is not None:
             ctypes.c_uint64.from_address(slots[5] + 8 * index).value = _owned(outputs[index])
     ctypes.c_bool.from_address(result).value = done
-
-
-def _shapes(address: int, count: int) -> list[bm_shape_t] | None:
-    size = ctypes.sizeof(LIBRARY.layout("bm_shape_t"))
-    found = [_shape(address + index * size) for index in range(count)] if address else []
-    return [one for one in found if one is not None] if address else None
 
 
 def _buffers(address: int, sizes: Sequence[int]) -> list[Any] | None:
@@ -218,11 +177,6 @@ def _create_ex(slots: Any, result: int) -> None:
     handles = [HANDLES.read(ctypes.c_uint64.from_address(slots[0]).value)] if slots[0] and count == 1 else []
     made = LIBRARY.functions("bmrt_create_ex")(handles if slots[0] else None, count)
     ctypes.c_uint64.from_address(result).value = HANDLES.number(made)
-
-
-def _array(address: int, count: int) -> list[Any] | None:
-    size = ctypes.sizeof(LIBRARY.layout("bm_tensor_t"))
-    return [_tensor(address + index * size) for index in range(count)] if address else None
 
 
 def _names(slots: Any, result: int) -> None:
@@ -318,7 +272,7 @@ def _dims(slots: Any, result: int) -> None:
     dims = tuple((ctypes.c_int32 * count).from_address(slots[1])) if slots[1] else None
     shape = LIBRARY.functions("bmrt_shape")(dims, count)[1]
     if shape is not None:
-        _write_shape(slots[0], shape)
+        _TENSORS.write_shape(slots[0], shape)
 
 
 def _size(values: dict[str, Any]) -> int:
@@ -328,18 +282,19 @@ def _size(values: dict[str, Any]) -> int:
 _ON_CORES = "_multi_cores", "_multi_thread"
 _OF_DATA = "bmrt_load_bmodel_data", "bmrt_load_bmodel_data_with_mem", "bmrt_get_bmodel_data_info"
 _SHAPES = "bm_shape_t", "const bm_shape_t *"
+_TENSORS = RuntimeTensors(lambda: LIBRARY)
 _READ: dict[str, Read] = {
     **dict.fromkeys(("bm_handle_t", "runtime_t"), HANDLES.read),
     **dict.fromkeys(("const char *", "name_t"), text),
-    **dict.fromkeys(_SHAPES, _shape),
-    "const bm_tensor_t *": _tensor,
+    **dict.fromkeys(_SHAPES, _TENSORS.shape),
+    "const bm_tensor_t *": _TENSORS.tensor,
     "const bm_net_info_t *": _net_info,
     **dict.fromkeys(("mem_info_t *", "const mem_info_t *"), mem_info_reader(lambda: LIBRARY)),
 }
 _WRITE: dict[str, Write] = {
     **dict.fromkeys(("handle_t", "runtime_t"), HANDLES.write),
-    "bm_shape_t": _write_shape,
-    "bm_tensor_t": _write_tensor,
+    "bm_shape_t": _TENSORS.write_shape,
+    "bm_tensor_t": _TENSORS.write_tensor,
     "mem_info_t": mem_info_writer(lambda: LIBRARY),
 }
 

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 from bmcompiler.capi.api import declared
 from bmcompiler.capi.buffers import Size, buffered, caller_memory, text
 from bmcompiler.capi.library import HANDLES, CLibrary, Read, Write
-from bmcompiler.errors import BMError
 from bmcompiler.runtime import bmruntime
 from bmcompiler.runtime.bmdevice import RUNTIME, UNSEEN, BmErr, BmMem, BmRuntimeError, BmShape
 from bmcompiler.runtime.bmnet import BmNet, BmNetInfo, BmNetInputInfo, BmNetOutputInfo
@@ -152,12 +151,23 @@ def _memory(values: dict[str, Any], name: str) -> int:
     return mem.size if isinstance(mem, BmMem) and not mem.ended() else 0
 
 
-def _tensors(values: dict[str, Any], which: str) -> int:
+def _inputs(values: dict[str, Any]) -> int:
     net = values["net"]
-    try:
-        return sum(one.size for one in getattr(net.command, which)) if isinstance(net, BmNet) else 0
-    except BMError:
-        return 0
+    return net.input_bytes if isinstance(net, BmNet) else 0
+
+
+def _outputs(values: dict[str, Any]) -> int:
+    net = values["net"]
+    return net.output_bytes if isinstance(net, BmNet) else 0
+
+
+def _inference(slots: Any, result: int) -> None:
+    """What programs call in their loop, so that it is written out."""
+    net = HANDLES.read(slots[0])
+    ins, outs = (net.input_bytes, net.output_bytes) if isinstance(net, BmNet) else (0, 0)
+    source = caller_memory(slots[1], ins, "bmnet_inference: input")
+    target = caller_memory(slots[2], outs, "bmnet_inference: output")
+    ctypes.c_int32.from_address(result).value = bmruntime.bmnet_inference(net, source, target)
 
 
 def _count(values: dict[str, Any]) -> int:
@@ -230,13 +240,11 @@ LIBRARY: CLibrary = CLibrary(
         ),
         "bm_memcpy_s2d": _buffered("bm_memcpy_s2d", src=lambda v: _memory(v, "dst")),
         "bm_memcpy_d2s": _buffered("bm_memcpy_d2s", dst=lambda v: _memory(v, "src")),
-        "bmnet_load_input": _buffered("bmnet_load_input", input=lambda v: _tensors(v, "inputs")),
-        "bmnet_store_output": _buffered("bmnet_store_output", output=lambda v: _tensors(v, "outputs")),
+        "bmnet_load_input": _buffered("bmnet_load_input", input=_inputs),
+        "bmnet_store_output": _buffered("bmnet_store_output", output=_outputs),
         "bmnet_load_neuron": _buffered("bmnet_load_neuron", neuron=_count),
         "bmnet_store_neuron": _buffered("bmnet_store_neuron", neuron=_count),
-        "bmnet_inference": _buffered(
-            "bmnet_inference", input=lambda v: _tensors(v, "inputs"), output=lambda v: _tensors(v, "outputs")
-        ),
+        "bmnet_inference": _inference,
     },
 )
 

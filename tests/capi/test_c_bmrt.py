@@ -117,14 +117,15 @@ static void set_aside(bm_handle_t handle, memory_t *area)
 }
 int main(int argc, char **argv)
 {
-    static char file[1 << 22];
+    static char file[1 << 22], read[1 << 22];
     float data[784], found[10], again[10];
     bm_handle_t handle;
     bm_device_mem_u64_t whole;
     bm_device_mem_t neuron;
     bm_tensor_t input, output;
     const bm_net_info_t *net;
-    unsigned long long place;
+    unsigned long long place = 0;
+    bm_device_mem_t weights;
     mem_info_t needs;
     void *runtime, *other;
     size_t bytes;
@@ -139,10 +140,21 @@ int main(int argc, char **argv)
     NEED(!bmrt_load_bmodel_with_mem(runtime, argv[1], &needs)); /* nothing is set aside */
     set_aside(handle, &needs.neuron_mem);
     set_aside(handle, &needs.io_mem);
+    set_aside(handle, &needs.instruction_mem);
+    set_aside(handle, &needs.variable_instruction_mem);
+    set_aside(handle, &needs.coeff_mem);
     needs.neuron_mem.size -= 1;
     NEED(!bmrt_load_bmodel_with_mem(runtime, argv[1], &needs) && strstr(bmcapi_last_error(), "neuron_mem"));
     needs.neuron_mem.size += 1;
+    needs.coeff_mem.size -= 1;
+    NEED(!bmrt_load_bmodel_with_mem(runtime, argv[1], &needs) && strstr(bmcapi_last_error(), "coeff_mem"));
+    needs.coeff_mem.size += 1;
     NEED(bmrt_load_bmodel_with_mem(runtime, argv[1], &needs) && (net = bmrt_get_network_info(runtime, "LeNet")));
+    weights = bm_mem_from_device((unsigned long long)needs.coeff_mem.addr, (unsigned int)needs.coeff_mem.size);
+    NEED(!bm_memcpy_d2s(handle, read, weights));
+    while (place + needs.coeff_mem.size <= bytes && memcmp(file + place, read, needs.coeff_mem.size))
+        place++;
+    NEED(place + needs.coeff_mem.size <= bytes); /* they lie in device memory as in the file */
     NEED(bmrt_get_stage_size(runtime, "LeNet") == 1 && bmrt_get_neuron_number(runtime, "LeNet") == 1);
     neuron = bmrt_get_neuron_memory(runtime, "LeNet", 0, &core, 1);
     NEED((int64_t)bm_mem_get_device_addr(neuron) == needs.neuron_mem.addr);
