@@ -145,8 +145,9 @@ class LaneCommandMaker:
         self._add(command, target, source)
 
     def cast(self, target: Words, source: Words) -> None:
-        """Floats of one type as those of another, rounded to nearest even."""
+        """Floats of one type as those of another, rounded to nearest even; bytes as floats that hold all of them."""
         to, of = (_operand(words, float_of(words)) for words in (target, source))
+        of = of._replace(signed=PRECISIONS[source.dtype][1])
         self._add(arithmetic.cast(target.shape, to, of, Rounding.HALF_EVEN), target, source)
 
     def widen_bytes(self, target: Words, signed: bool) -> None:

@@ -143,6 +143,13 @@ class LaneMachine:
             Axis(w, 1, chip.most_size),
         )
 
+    def takes(self, view: Shape, item: int, box: Box) -> bool:
+        """Whether one command on elements of `item` bytes takes a box of a view."""
+        return all(
+            hi - lo <= (axis.most or axis.size) and (lo % axis.step == 0 and (hi % axis.step == 0 or hi == axis.size))
+            for axis, (lo, hi) in zip(self.elementwise_grid(view, item), box)
+        )
+
     # -- views ---------------------------------------------------------------------------------------------------------
     def _flat_view(self, shape: tuple[int, ...], item: int, made: bool) -> Shape:
         """A 4-D shape with the same elements in the same order, good for element-wise work.

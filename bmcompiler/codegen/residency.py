@@ -23,18 +23,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bmcompiler.codegen.groups.banks import move_apart
+from bmcompiler.codegen.groups.places import give_places
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
 from bmcompiler.codegen.groups.slices import WEIGHT, Stripe
 from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Binding, Copy, LiveRange, Residency, Step, sources
 from bmcompiler.codegen.groups.uses import Uses
-from bmcompiler.codegen.memory import Lifetime, pack
 from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
 _SHRINK = 0.9
 _TRIES = 8
-_ORDERS = 60
-"""Orders of areas that are tried before the plan takes less of local memory."""
 _SLACK = 2
 """How many times what is done early the steps take beside which it is done: it waits for loads before it."""
 _NEAR = 4
@@ -88,7 +86,7 @@ def plan_residency(
             continue
         if hopeless(found):
             return None
-        if planner.place() <= tiler.lane_bytes:
+        if give_places(found, tiler) <= tiler.lane_bytes:
             move_apart(found, tiler)
             return found
         tries -= 1
@@ -366,18 +364,6 @@ class _Planner:
         live_range = LiveRange(lane_bytes, first, last, label=label, kind=kind)
         self.live_ranges.append(live_range)
         return live_range
-
-    # -- addresses -----------------------------------------------------------------------------------------------------
-    def place(self) -> int:
-        """Give all live ranges their addresses; returns the bytes per lane they need together."""
-        lives = [
-            Lifetime(self.tiler.rounded(live_range.lane_bytes), live_range.first, live_range.last)
-            for live_range in self.live_ranges
-        ]
-        need = pack(lives, 0, self.tiler.align, enough=self.tiler.lane_bytes, tries=_ORDERS)
-        for live_range, life in zip(self.live_ranges, lives):
-            live_range.address = life.offset
-        return need
 
 
 def _is_weight(contents: Contents) -> bool:

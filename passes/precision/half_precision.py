@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmcompiler.codegen.pictures import is_picture
 from bmcompiler.conditions import A_CHIP, NO_LAYOUT, ONE_FLOAT, SOURCE_TYPES
 from bmcompiler.errors import UsageError
 from bmcompiler.ir import Function, Module, Operation, Rewriter, TensorType, Value, erase_dead
 from bmcompiler.ir.keys import HALF, LARGE, WIDE, is_weight
 from bmcompiler.ir.types import numpy_dtype
 from bmcompiler.ops.base import TensorOp
+from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.layers.nn import Convolution
 from bmcompiler.ops.places.index import Gather
 from bmcompiler.passes.precision.held import UNUSUAL_LOSS
@@ -188,7 +190,7 @@ class _Halves(Patterns):
             return self._as(self._as(value, "f32", anchor), dtype, anchor)
         if key not in self._known:
             if array is None:
-                cast = make("cast", [value], {"dtype": dtype}, location=self._function.origin(value))
+                cast = self._cast(value, dtype)
                 self._rewriter.insert_before(self._place(value, dtype, anchor), cast)
                 self._known[key] = cast.results[0]
                 self._known[cast.results[0], value.dtype] = value
@@ -197,6 +199,16 @@ class _Halves(Patterns):
                     rounded = array.astype(numpy_dtype(dtype))
                 self._known[key] = self.weight(rounded, value, anchor, self._rewriter, "weight")
         return self._known[key]
+
+    def _cast(self, value: Value, dtype: str) -> Operation:
+        """A cast of the value; of a picture that was cast to it, where the chip has that: 16-bit floats hold bytes."""
+        where = self._function.origin(value)
+        if isinstance(value.op, Cast) and is_picture(value.op.x) and dtype != "f32":
+            short = make("cast", [value.op.operands[0]], {"dtype": dtype}, location=where)
+            if unsupported_reason(self._target, short) is None:
+                return short
+            short.erase()
+        return make("cast", [value], {"dtype": dtype}, location=where)
 
     def _place(self, value: Value, dtype: str, reader: Operation) -> Operation:
         """Before which op a cast stands: that of a mask behind what makes it, not between ops computed together.

@@ -124,3 +124,15 @@ def test_sums_beyond_32_bits_have_no_steps() -> None:
     x = Value(out("i16"), Block(), 0)
     assert steps_of(find_op("mac_shift")([x], {"multipliers": (1 << 20,), "rshift": 9})) is not None
     assert steps_of(find_op("mac_shift")([x, x], {"multipliers": (1 << 20, 3), "rshift": 9})) is None
+
+
+@pytest.mark.parametrize("between", [(), ("i32",), ("i16",), ("bool",)])
+def test_bytes_that_a_net_is_given_become_floats(between: tuple[str, ...]) -> None:
+    """By one command, or as what is made of them first."""
+
+    def make(b: Builder, x: Value) -> Value:
+        for dtype in (*between, "f32"):
+            x = b.cast(x, dtype=dtype)
+        return x
+
+    check(make, "u8")

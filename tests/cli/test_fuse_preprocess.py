@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import bmcompiler
+from bmcompiler.analysis.profile import analysis_of
 from bmcompiler.cli import compile, run, tool
 from bmcompiler.cli.common import run as run_command
 from bmcompiler.errors import BMError, UsageError
@@ -225,3 +226,15 @@ def test_networks_that_cannot_are_told_why(photos: Path) -> None:
     values = {"image": RANDOM.normal(size=(20, 3, 16, 24)).astype(np.float32)}
     with pytest.raises(BMError, match="whole numbers"):
         bmcompiler.compile_module(conv_net(), target="bm1880", data=values, fuse_preprocess="as-trained")
+
+
+@pytest.mark.parametrize(
+    ("precision", "size", "given"), [("f32", 320, FOCUS), ("f16", 224, FOCUS | {"resize": (256, 256)})]
+)
+def test_no_copy_of_the_picture_passes_global_memory(
+    precision: str, size: int, given: dict[str, object], photos: Path
+) -> None:
+    """Cut, made floats and scaled beside the convolution, in its slices where all of them do not fit."""
+    module = conv_net((1, 3, size, size))
+    made = compiled(module, given, photos, "bm1684x", precision, fuse_preprocess="rgb-nchw", check="never")
+    assert analysis_of("bm1684x", made.model).timing().spill == 0

@@ -54,3 +54,20 @@ def test_equal_blocks_are_planned_once_and_as_if_each_were_looked_at(monkeypatch
     assert found == [each.ending_at(end) for end in ends]
     assert sum(map(len, found)) > len(ends)
     assert few < 0.9 * len(asked)
+
+
+@pytest.mark.parametrize("picture", [True, False])
+def test_blocks_that_read_a_picture_have_a_plan_of_their_own(picture: bool) -> None:
+    """Their tiles are others than those of equal ops on other bytes."""
+    b = Builder.new("net")
+    given = [b.input(name, TensorType((1, 8, 36, 36), dtype)) for name, dtype in (("p", "u8"), ("x", "f32"))]
+    tops = []
+    for value in given if picture else given[1:] * 2:
+        x = value if value.dtype == "u8" else b.cast(b.sigmoid(value), dtype="u8")
+        for _ in range(2):
+            x = b.max_pool(x, kernel=(3, 3), strides=(1, 1), pads=(1, 1, 1, 1))
+        tops.append(x)
+    found = segments(b.outputs(tops, ["a", "b"]), part)
+    first, second = (found.made_at[top] for top in tops)
+    keys = [found._repeats.key(at, at + 1, ()) for at in (first, second)]
+    assert (keys[0] == keys[1]) is not picture

@@ -29,6 +29,7 @@ from bmcompiler.backends.lanes.kernels.moves.gather import (
 )
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKernel
 from bmcompiler.backends.lanes.kernels.windows.float_pool import FloatAvgPoolKernel
+from bmcompiler.codegen.pictures import is_picture
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.elements.activation import Relu
 from bmcompiler.ops.elements.elementwise import Add, Mul, Sub
@@ -134,7 +135,8 @@ class CastForms(FormsKernel[Cast]):
     kinds = (FloatCastKernel, CastKernel)
 
     def form(self, op: Cast) -> DeviceKernel[Any]:
-        return self.forms[not (op.x.type.is_float and op.type.is_float)]
+        of_floats = op.x.type.is_float or (op.x.dtype == "u8" and is_picture(op.x))
+        return self.forms[not (op.type.is_float and of_floats)]
 
 
 class AvgPoolForms(FormsKernel[AvgPool]):

@@ -28,13 +28,14 @@ from bmcompiler.codegen.groups.images import Group, images_of, repeated
 from bmcompiler.codegen.groups.issue import issue_loads
 from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import RANK, LocalCopier, four_axes, whole_box
-from bmcompiler.codegen.groups.segments import MOST_OPS, Kernels, Segments
+from bmcompiler.codegen.groups.segments import MOST_OPS, STARTING_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, cuts
 from bmcompiler.codegen.groups.stripes import Known, stripes_of
 from bmcompiler.codegen.groups.timeline import alone_cycles, least_cost, timeline
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
+from bmcompiler.codegen.pictures import reads_picture
 from bmcompiler.codegen.residency import Residency, plan_residency
 from bmcompiler.codegen.tiling import Tiler
 from bmcompiler.ir import Function, Operation
@@ -184,6 +185,10 @@ def _groups(run: Plans, level: int, refine: bool = False) -> list[Group]:
     tried = [[span for span in method(segments) if span[2] != ONE] for method in methods]
     least, _, spans = min((planned(spans), number, spans) for number, spans in enumerate(tried))
     if refine:
+        for other in _starting(segments, spans):
+            cycles = planned(other, least)
+            if cycles < least:
+                least, spans = cycles, other
         spans, least = refined(spans, least, planned, len(segments.ops))
     best = segments.groups(spans)
     longer = [*([group] for group in _own_loads(segments, best)), list(_own_images(segments, best))]
@@ -206,6 +211,18 @@ def _with_shared_weights(run: Plans, segments: Segments, groups: list[Group]) ->
         if cycles < least * (1 - _ROUGH):
             best, least = each, cycles
     return best
+
+
+def _starting(segments: Segments, spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Spans with a group of the first ops, which read a picture, in place of what they have of these.
+
+    All waits for what a run loads first: what these ops cost each for itself does not say that.
+    """
+    pictures = sum(map(reads_picture, segments.ops[:STARTING_OPS]))
+    for end in range(2, pictures + 1):
+        found = segments.ending_at(end).get(0)
+        if found is not None:
+            yield [(0, end, found[1]), *(span for span in spans if span[0] >= end)]
 
 
 def _shared_weights(segments: Segments, groups: Sequence[Group], first: int) -> Iterator[Group]:

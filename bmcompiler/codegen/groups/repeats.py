@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from bmcompiler.codegen.groups.parts import Part
 from bmcompiler.codegen.groups.regions import LocalCopier
 from bmcompiler.codegen.memory import root_of
+from bmcompiler.codegen.pictures import reads_picture
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ir.keys import WEIGHT
 
@@ -43,11 +44,15 @@ class Repeats:
         return tuple(self._forms[start:end]), alive
 
     def _form(self, index: int, op: Operation) -> Hashable:
-        """An op, with what it reads and who reads it as distances; notes aside, arrays as they are printed."""
+        """An op, with what it reads and who reads it as distances; notes aside, arrays as they are printed.
+
+        Whether it reads a picture says which tiles it has.
+        """
         attributes = tuple((name, str(value)) for name, value in op.attributes.items() if "." not in name)
         types = tuple((value.shape, value.dtype) for value in (*op.operands, *op.results))
         read = tuple(self._source(index, value) for value in op.operands)
-        return op.name, attributes, types, read, tuple(self._use(index, value) for value in op.results)
+        used = tuple(self._use(index, value) for value in op.results)
+        return op.name, attributes, types, read, used, reads_picture(op)
 
     def _source(self, index: int, value: Value) -> Hashable:
         root = root_of(value)

@@ -28,7 +28,7 @@ _SPARE = 0.9
 """Part of local memory that can be filled: areas do not pack without gaps."""
 _STEP_CYCLES = 150
 """Start of a step's commands, which makes more slices cost more."""
-_STARTING_OPS = 4
+STARTING_OPS = 4
 """Ops of a group at the start of a run that is cut for its loads alone: nothing computes before the first one."""
 
 
@@ -217,7 +217,7 @@ class Segments:
             return self._known[end]
         best = self._known[end] = {}
         first = max(0, end - MOST_OPS)
-        if not any(self.heavy[first:end]) and not (self._starts_with_loads and end <= _STARTING_OPS):
+        if not any(self.heavy[first:end]) and not (self._starts_with_loads and end <= STARTING_OPS):
             return best
         if first > 0:  # nothing that a group at the start of the run alone has
             other = self._alike.setdefault(self._repeats.key(first, end, self.crossing[end]), end)
@@ -254,7 +254,7 @@ class Segments:
         for start in range(end - 1, (end - 2 if slices[1] > 1 else first - 1), -1):
             if not self._prepend(growing, start, end, slices):
                 return
-            some_heavy |= self.heavy[start] or (start == 0 and self._starts_with_loads and end <= _STARTING_OPS)
+            some_heavy |= self.heavy[start] or (start == 0 and self._starts_with_loads and end <= STARTING_OPS)
             peak = max(growing.live)
             if peak > self.room:
                 return

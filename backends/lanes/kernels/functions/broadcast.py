@@ -73,8 +73,21 @@ def _broadcast_view(
         _shape(rows), _shape(best), item, steps, made
     ):
         best = rows
-    strides = tuple(tuple(axis[1][i] for axis in best) for i in range(len(operands)))
-    return _shape(best), strides  # type: ignore[return-value]
+    return _seen(best, len(operands))
+
+
+def native_view(
+    chip: LaneFacts, shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]
+) -> tuple[Shape, tuple[Strides, ...]] | None:
+    """A 4-D shape as it is, and the strides of each operand in it; None for others and those that no command takes."""
+    axes = _native(chip, shape, operands)
+    return None if axes is None else _seen(axes, len(operands))
+
+
+def _seen(axes: Axes, count: int) -> tuple[Shape, tuple[Strides, ...]]:
+    """The sizes of four axes, and the strides of so many operands along them."""
+    strides = tuple(tuple(axis[1][i] for axis in axes) for i in range(count))
+    return _shape(axes), strides  # type: ignore[return-value]
 
 
 def _rank(machine: LaneMachine, shape: Shape, item: int) -> tuple[int, bool, int, int]:

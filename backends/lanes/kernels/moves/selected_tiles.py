@@ -12,6 +12,7 @@ import numpy as np
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, item_bytes
+from bmcompiler.backends.lanes.kernels.moves.cropped_loads import load_part
 from bmcompiler.backends.lanes.kernels.moves.layout import PadKernel, RepeatKernel, SelectKernel, SliceKernel
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
@@ -184,7 +185,19 @@ class TiledSelectKernel(SelectKernel[OpT]):
 
 
 class SlicingKernel(TiledSelectKernel[Slice], SliceKernel):
-    """slice: one strided copy, along axes with negative steps one per index, or tiles in local memory."""
+    """slice: one strided copy, along axes with negative steps one per index, or tiles in local memory.
+
+    Parts of pictures are loaded there.
+    """
+
+    def uses_local_memory(self, op: Slice) -> bool:
+        return super().uses_local_memory(op) or self._loaded(op) is not None
+
+    def whole(self, op: Slice) -> TileWork | None:
+        return super().whole(op) or self._loaded(op)
+
+    def _loaded(self, op: Slice) -> TileWork | None:
+        return load_part(self.machine, op) if op.type.rank == 4 else None
 
 
 class PaddingKernel(TiledSelectKernel[Pad], PadKernel):
