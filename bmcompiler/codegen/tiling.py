@@ -87,6 +87,7 @@ class Buffer:
         ahead: of nbytes, what the computation stores itself, beside its steps.
         spare: bytes at its end that its load alone uses.
         source: what is loaded where it has no `contents`, None = any operands.
+        part: which part of weights it holds, where `axes` do not say that of parts that groups compute.
     """
 
     lane_bytes: int
@@ -101,6 +102,7 @@ class Buffer:
     ahead: int = 0
     spare: int = 0
     source: Value | None = None
+    part: Hashable = None
 
     @property
     def waiting(self) -> int:

@@ -101,12 +101,13 @@ def _slice(
 def _keyed(op: Operation, box: Box, work: TileWork) -> TileWork:
     """The work with a name for each of its coefficients, by which the next slices find them.
 
-    The axes of a buffer are those of the kernel's grid. How much lies in a lane tells layouts of unlike slices apart.
+    The axes of a buffer are those of the kernel's grid, unless it names its part. How much lies in a lane tells layouts
+    of unlike slices apart.
     """
     inputs, cut = [], work.box or box
     for number, buffer in enumerate(work.inputs):
         if buffer.coefficient and buffer.contents is None:
-            where = tuple(cut[AXES.index(axis)] for axis in buffer.axes)
+            where = tuple(cut[AXES.index(axis)] for axis in buffer.axes) if buffer.part is None else buffer.part
             buffer = replace(buffer, contents=Contents(op.results[0], (WEIGHT, number, where, buffer.lane_bytes)))
         inputs.append(buffer)
     return replace(work, inputs=tuple(inputs))

@@ -8,6 +8,7 @@ pixels. Kernels of chips say which commands that takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -81,7 +82,7 @@ class RowProductKernel(FloatProductKernel):
                 depth,
                 "nh" if lefts > 1 else "n",
             ),
-            self._constant(op, (c0, c1), right_shape, (right_start, inner), "ch" if rights > 1 else "c")
+            self._constant(op, (c0, c1), right_shape, right, "ch" if rights > 1 else "c")
             if is_constant(op.right)
             else self._rows(op.right, right_start, right_shape, inner, "ch" if rights > 1 else "c"),
         ]
@@ -132,9 +133,8 @@ class RowProductKernel(FloatProductKernel):
             return None
         inputs = [self.machine.activation_in(op.left, views[0], boxes[0])]
         if some or (transposed and not op.transpose_right):
-            pitch = product.depth if transposed else product.columns
-            start = below * product.columns * product.depth + columns[0] * (pitch if transposed else 1)
-            inputs.append(self._constant(op, columns, extents(boxes[1]), (start, pitch), "w" * some))
+            weights = self._constant(op, columns, extents(boxes[1]), below)
+            inputs.append(replace(weights, part=((below, last), columns)))
         else:
             inputs.append(self.machine.activation_in(op.right, views[1], boxes[1]))
         out, made = (
@@ -159,7 +159,9 @@ class RowProductKernel(FloatProductKernel):
         _, rows, _, columns = result
         if biased:
             assert op.bias is not None, "the caller asked for the bias"
-            inputs.append(self._rows(op.bias, first, (1, min(rows, chip.lanes), 1, columns), 0, "ncw"))
+            lanes = min(rows, chip.lanes)
+            bias = self._rows(op.bias, first, (1, lanes, 1, columns), 0, "ncw")
+            inputs.append(replace(bias, part=(lanes, first, columns)))
 
         def image(address: int, view: Shape, number: int) -> Words:
             start = address + number * item * chip.aligned_strides(view, item=item)[0]
@@ -212,25 +214,28 @@ class RowProductKernel(FloatProductKernel):
         needed = sum(chip.aligned_bytes(area, item) for area in areas) + sum(self.scratch(transposed, right))
         return depth <= chip.most_size and needed <= chip.tile_bytes
 
-    def _constant(self, op: Matmul, columns: Span, shape: Shape, place: Span, axes: str) -> Buffer:
-        """The constant right operand, loaded as `shape`; place: first element and distance of the rows as it stands."""
-        (c0, c1), (start, pitch), item = columns, place, item_bytes(op.right)
+    def _constant(self, op: Matmul, columns: Span, shape: Shape, first: int, axes: str = "") -> Buffer:
+        """Columns of matrices of the constant right operand from the first one on, loaded as `shape`."""
+        (c0, c1), product, item = columns, product_of(op), item_bytes(op.right)
         images, rows, _, width = shape
-        whole, layout, pack = width == pitch, "", _as_it_is
+        matrix, pitch = product.depth * product.columns, product.depth if self.is_transposed(op) else product.columns
+        start, layout, pack = c0 * (pitch if self.is_transposed(op) else 1), "", _as_it_is
         if self.is_transposed(op) and not op.transpose_right:
             layout, pack = "transposed", _transposed
-        elif self.packs_tiles and not whole:
+        elif self.packs_tiles and width != pitch:
             layout, pack = f"columns {c0} to {c1}", partial(_columns, c0, c1)
-            start, pitch, whole = (start - c0) // pitch * width, width, True
+            start, pitch, matrix = 0, width, rows * width
+        start += first * matrix
 
         def load(build: LaneBuild, address: int) -> None:
             if layout:
                 origin = build.coefficient(build.coefficients.place(op.right, f"{layout}, rows in lanes", pack))
             else:
                 origin = build.source(op.right)
-            build.load(origin + item * start, shape, (rows * pitch, pitch, 0, 1), item, address)
+            build.load(origin + item * start, shape, (matrix, pitch, 0, 1), item, address)
 
-        runs = Runs(1 if whole else images * rows, images * rows)
+        several = images * rows if width != pitch else images if rows * width != matrix else 1
+        runs = Runs(several, images * rows)
         size = item * images * rows * width
         return Buffer(self.chip.aligned_bytes(shape, item), axes, size, load, True, runs=runs)
 
