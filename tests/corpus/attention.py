@@ -137,4 +137,40 @@ def conformer(net: Net) -> list[str]:
     return [g.add("LogSoftmax", net.dense(x, net.width(12)), axis=-1)]
 
 
-FAMILIES = (llama, mobilevit, detr, clip, conformer)
+def experts(net: Net) -> list[str]:
+    """All experts read all tokens, each with matrices of its own, and a gate weighs what they say."""
+    g, many, t = net.g, net.pick(2, 3, 8), net.pick(9, 50, 384)
+    c, wide, n = net.pick(16, 40, 64), net.pick(32, 72, 128), net.batch
+    x = net.vectors((n, t, c))
+    gate = g.add("Transpose", net.softmax(net.dense(x, many)), perm=[0, 2, 1])
+    y = g.add("Unsqueeze", net.layer_norm(x), g.constant([1], int))
+    for ins, outs in ((c, wide), (wide, c)):
+        weights = np.stack([net.weights((outs, ins), ins) for _ in range(many)])
+        if net.chance(0.5):
+            matrices = g.constant(weights.transpose(0, 2, 1).copy())
+        else:
+            matrices = g.add("Transpose", g.constant(weights), perm=[0, 2, 1])
+        y = g.add("MatMul", y, matrices)
+        y = g.add("Add", y, g.constant(net.random.standard_normal((many, 1, outs)) * 0.3))
+        y = net.activation(y, net.pick("Relu", "gelu")) if outs == wide else y
+    y = g.add("Mul", y, g.add("Unsqueeze", gate, g.constant([3], int)))
+    return [net.dense(g.add("Add", x, g.add("ReduceSum", y, g.constant([1], int), keepdims=0)), 10)]
+
+
+def memory(net: Net) -> list[str]:
+    """Tokens attend to keys and values that were learned, which exporters repeat for each sample of a batch."""
+    g, heads, t, n = net.g, net.pick(1, 2, 4), net.pick(9, 50, 384), net.batch
+    size, slots = net.pick(16, 40, 64), net.pick(8, 32, 100)
+    x = net.vectors((n, t, heads * size))
+    q = g.add("Transpose", net.reshape(net.dense(x, heads * size), [n, t, heads, size]), perm=[0, 2, 1, 3])
+    keys, values = (
+        g.add("Expand", g.constant(net.weights((1, heads, *shape), shape[0])), g.constant([n, heads, *shape], int))
+        for shape in ((size, slots), (slots, size))
+    )
+    scores = net.softmax(g.add("MatMul", q, keys))
+    read = g.add("Transpose", g.add("MatMul", scores, values), perm=[0, 2, 1, 3])
+    y = net.layer_norm(g.add("Add", x, net.reshape(read, [n, t, heads * size])))
+    return [net.dense(y, 10)]
+
+
+FAMILIES = (llama, mobilevit, detr, clip, conformer, experts, memory)
