@@ -56,8 +56,7 @@ def _take(ctx: click.Context, _param: click.Parameter, file: Path | None) -> Non
         for name in each.opts
         if name.startswith("--")
     }
-    normalize = ctx.token_normalize_func
-    assert normalize is not None, "commands take other words"
+    normalize = ctx.token_normalize_func or str  # a command of a group may be run without it, and knows no other words
     ctx.meta[_TAKEN] = file
     ctx.default_map = {}
     for key, value in read_toml(file).items():
