@@ -251,21 +251,21 @@ class _Batch(NamedTuple):
         base, origin = self.right * product.depth * product.columns, build.source(op.right)
         pitch = product.depth if transposed else product.columns
         start = columns[0] * pitch + depth[0] if transposed else depth[0] * pitch + columns[0]
-        tile = matrix_at(self.machine.chip, address, depth[1] - depth[0], columns[1] - columns[0])
+        width = section_width(self.machine, op)  # of all columns: the last tile may have few
+        tile = matrix_at(self.machine.chip, address, depth[1] - depth[0], columns[1] - columns[0], width)
         build.load_matrix(origin + 4 * (base + start), pitch, tile, transposed)
 
     def loading_right(self, depth: Range, columns: int) -> int:
         """Cycles of `load_right` of so many columns."""
         op, product, machine = self.op, self.product, self.machine
-        rows = depth[1] - depth[0]
+        rows, width = depth[1] - depth[0], section_width(machine, op)
         if is_constant(op.right):
-            width = section_width(machine, op)
             if in_lane_runs(machine, op):
                 sections = -(-columns // width)
                 return machine.matrix_cycles.load(sections, 4 * rows * width, sections)
             shape = matrix_shape(machine.chip, rows, columns, width)
             return machine.matrix_cycles.load_sections(shape, -(-product.columns // width) * width)
-        shape = matrix_shape(machine.chip, rows, columns)
+        shape = matrix_shape(machine.chip, rows, columns, width)
         if op.transpose_right:
             return machine.matrix_cycles.load_matrix(shape, (columns, rows), product.depth)
         return machine.matrix_cycles.load_matrix(shape, (rows, columns), product.columns)
