@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 
 from bmcompiler.errors import BMError, FileFormatError, UnsupportedError
-from bmcompiler.frontends.onnx.decoder_weights import codes_of, embedding_of
+from bmcompiler.frontends.onnx.decoder_weights import GATHERS, codes_of, embedding_of
 from bmcompiler.frontends.onnx.graph import node_name, producers
 from bmcompiler.frontends.onnx.model_file import check_model, read_model
 from bmcompiler.frontends.onnx.node import Node
@@ -201,11 +201,29 @@ class DecoderGraph:
         held = [to_array(tensor, self.file.parent) for tensor in branch.initializer if tensor.name == name]
         return held or ([self.constant(name)] if self.is_constant(name) else [])
 
+    def rows(self, name: str) -> onnx.NodeProto | None:
+        """The node that makes a tensor of rows of a constant table: what takes them, or what scales codes so taken."""
+        node = self.maker(name)
+        if node is None or node.op_type != _CODED:
+            return node if node is not None and self._takes_rows(node, GATHERS) else None
+        taker, scales = self.maker(node.input[0]), node.input[1:]
+        scaled = all(self.is_constant(each) and self.constant(each).size == 1 for each in scales)
+        return node if taker is not None and scaled and self._takes_rows(taker, ("Gather",)) else None
+
+    def _takes_rows(self, node: onnx.NodeProto, kinds: tuple[str, ...]) -> bool:
+        return node.op_type in kinds and self.is_constant(node.input[0])
+
     def table(self, node: onnx.NodeProto) -> Array:
-        """The rows (vocabulary, width) that a node of `GATHERS` takes some of."""
+        """The rows (vocabulary, width) that a node of `rows` takes some of."""
         if node.op_type == "Gather":
             return self.constant(node.input[0])
-        return embedding_of(self.node(node))
+        if node.op_type != _CODED:
+            return embedding_of(self.node(node))
+        taker, whole = self.maker(node.input[0]), onnx.NodeProto()
+        assert taker is not None, "as `rows` found it"
+        whole.CopyFrom(node)
+        whole.input[0] = taker.input[0]
+        return codes_of(self.node(whole)).floats()
 
     def number(self, name: str) -> float:
         """A constant of one element. Raises FileFormatError for several."""

@@ -18,7 +18,6 @@ import onnx
 
 from bmcompiler.frontends.onnx.decoder_attention import KINDS, Attention, attention_of
 from bmcompiler.frontends.onnx.decoder_graph import DecoderGraph, Norm, Product
-from bmcompiler.frontends.onnx.decoder_weights import GATHERS
 from bmcompiler.ir.types import FROM_NUMPY
 from bmcompiler.llm.config import Architecture
 from bmcompiler.llm.families import Family
@@ -279,11 +278,11 @@ class _Walk:
         """What takes rows of a table for the first layer, and their factor."""
         node, scale = self.graph.maker(name), 1.0
         if node is not None and node.op_type == "Mul" and self.graph.is_constant(node.input[1]):
-            scale = self.graph.number(node.input[1])
-            node = self.graph.maker(node.input[0])
-        if node is None or node.op_type not in GATHERS or not self.graph.is_constant(node.input[0]):
-            self.graph.refuse("the stream should begin with rows of a constant table", node)
-        return node, scale
+            name, scale = node.input[0], self.graph.number(node.input[1])
+        rows = self.graph.rows(name)
+        if rows is None:
+            self.graph.refuse("the stream should begin with rows of a constant table", self.graph.maker(name))
+        return rows, scale
 
 
 def _architecture(graph: DecoderGraph, parts: _Parts) -> Architecture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from onnx import helper, numpy_helper
 from test_llm_genai import PROMPT, computed
 
 from bmcompiler.errors import BMError
+from bmcompiler.llm.compile import BundleOptions, compile_bundle
 from bmcompiler.llm.float_model import FloatModel
 from bmcompiler.llm.linear import LinearLayer
 from bmcompiler.llm.model import LanguageModel, LayerWeights, open_model
@@ -32,6 +34,16 @@ class Interleaved(GenAiGraph):
         elif kind == "GroupQueryAttention":
             attributes["rotary_interleaved"] = attributes["do_rotary"]
         return super().node(kind, inputs, outputs, **attributes)
+
+
+class Neighbours(Interleaved):
+    """So that the model is that of the folder: channels of queries and keys are ordered as they are turned."""
+
+    def linear(self, x: str, linear: LinearLayer, name: str, bits: int | None, out: str = "") -> str:
+        if name.endswith((".q_proj", ".k_proj")):
+            heads = np.arange(linear.outputs).reshape(-1, 2, self.facts.head_dim // 2)
+            linear = linear.rows(heads.transpose(0, 2, 1).reshape(-1))
+        return super().linear(x, linear, name, bits, out)
 
 
 class PartlyTurned(Interleaved):
@@ -116,6 +128,20 @@ class CodedTable(GenAiGraph):
         return super().node(kind, inputs, outputs, **attributes)
 
 
+class CodedRows(GenAiGraph):
+    """Rows of bytes, which DequantizeLinear scales behind Gather, as dynamic quantization of ONNX Runtime leaves it."""
+
+    def node(self, kind: str, inputs: list[str], outputs: list[str] | int = 1, **attributes: object) -> str:
+        if kind != "Gather" or inputs[1] != "input_ids":
+            return super().node(kind, inputs, outputs, **attributes)
+        table = self.model.embedding().astype(np.float32)
+        scale = np.ptp(table) / np.float32(255)
+        zero = np.rint(-table.min() / scale).astype(np.uint8)
+        codes = np.clip(np.rint(table / scale) + zero, 0, 255).astype(np.uint8)
+        rows = super().node(kind, [self.constant("codes", codes), inputs[1]])
+        return super().node("DequantizeLinear", [rows, self.constant("step", scale), self.constant("middle", zero)])
+
+
 class Opset23(GenAiGraph):
     """Attention, RotaryEmbedding and RMSNormalization of ONNX itself; turned: heads before tokens."""
 
@@ -173,6 +199,7 @@ def written(kind: type[GenAiGraph], folder: Path, **how: Any) -> tuple[LanguageM
         (TurnedBytes, {}),
         (PerOutput, {}),
         (CodedTable, {}),
+        (CodedRows, {}),
         (Opset23, {"rotary_ops": True}),
         (Opset23Flat, {"rotary_ops": True, "bits": 4}),
     ],
@@ -183,6 +210,21 @@ def test_a_form_means_what_the_runtime_computes(kind: type[GenAiGraph], how: dic
     np.testing.assert_allclose(model.logits(model.states(PROMPT)), computed(file, PROMPT), rtol=1e-4, atol=1e-4)
     packed_kinds = [isinstance(model.model.layer(1).q.weight, PackedWeights)]
     assert packed_kinds == [issubclass(kind, Dequantized) or bool(how.get("bits"))]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Neighbours, pytest.param(CodedTable, marks=pytest.mark.sweep), pytest.param(CodedRows, marks=pytest.mark.sweep)],
+)
+def test_the_bundle_of_a_form_is_that_of_a_folder(kind: type[GenAiGraph], tmp_path: Path) -> None:
+    """Byte for byte; of the folder with the numbers of the table where it is codes."""
+    folder, file = written(kind, tmp_path, bits=4, config={"model_type": "qwen2", "num_hidden_layers": 1})
+    found, config = open_model(file), json.loads((folder.path / "config.json").read_text())
+    tensors = small_tensors(config, np.float16) | {"model.embed_tokens.weight": found.embedding()}
+    plain = open_model(write_folder(tmp_path / "plain", config, tensors))
+    options = BundleOptions(Precision("f16", 4), length=4, cache=12, logits=False, check="never")
+    one, other = (b"".join(map(bytes, compile_bundle(each, options).model.parts())) for each in (plain, found))
+    assert one == other
 
 
 def test_tables_for_longer_texts_are_chosen_by_the_length_of_a_bundle(tmp_path: Path) -> None:
