@@ -148,6 +148,7 @@ def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, f
         need_own(options.target, options.timing_profile)
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
+    began = time.process_time()
     ctx = PassContext(target, data_of(options), table_of(options), options.progress, options.pool, log=options.log)
     ctx.trial, ctx.decisions = Trial(target, pipeline, options.opt), _decisions(options)
     check = _accuracy_check(target, ctx, pipeline)
@@ -159,7 +160,12 @@ def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, f
     except BMError as error:
         raise error.located(file=file) from None
     timing.append(("generate code", time.perf_counter() - start))
-    checked = _checked(compiled, modules, readers, target, options, ctx, timing)
+    spent = sum(seconds for _, seconds in timing)
+    if options.pool is None:  # a busy machine lets it wait, which is no work
+        spent = min(spent, time.process_time() - began)
+    checked = _checked(compiled, modules, readers, target, options, ctx, spent)
+    if checked.seconds:
+        timing.append(("check", checked.seconds))
     seen.note(compiled.model, modules[0])
     if options.save_ir is not None:
         from bmcompiler.files.mlir import save_module
@@ -196,13 +202,13 @@ def _checked(
     target: Target,
     options: ModuleOptions,
     ctx: PassContext,
-    timing: list[tuple[str, float]],
+    spent: float,
 ) -> Proof:
-    """The proof of the programs, before anything is written."""
+    """The proof of the programs, before anything is written; `spent`: seconds of work so far."""
     from bmcompiler.proof.prove import proven
 
     try:
-        found = proven(
+        return proven(
             compiled.model,
             modules,
             target,
@@ -211,7 +217,7 @@ def _checked(
             data=ctx.data,
             level=options.opt,
             commands=sum(row.commands for row in compiled.rows) * len(modules),  # rows are of the first program
-            spent=sum(seconds for _, seconds in timing),
+            spent=spent,
         )
     except WrongProgramError as error:
         if options.keep_bad is not None:
@@ -219,9 +225,6 @@ def _checked(
 
             keep(error, target.name, options.opt, Path(options.keep_bad))
         raise
-    if found.seconds:
-        timing.append(("check", found.seconds))
-    return found
 
 
 def producer(options: ModuleOptions, precision: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +165,14 @@ def test_auto_says_why_it_does_not_and_how_to_force_it(monkeypatch: pytest.Monke
     result = bmcompiler.compile_module(chain(), target="bm1684")
     assert 'no: would take about 100 s; check="always" does it' in summary(result)
     assert PROVEN in summary(bmcompiler.compile_module(chain(), target="bm1684", check="always"))
+
+
+def test_waiting_for_a_busy_machine_is_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof is not begun because a compilation was kept waiting: it would wait, too."""
+    clock = count(0.0, 1e4)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(cost, "expected_seconds", lambda *_, **__: 100.0)
+    assert "no: would take about 100 s" in summary(bmcompiler.compile_module(chain(), target="bm1684"))
 
 
 @pytest.mark.parametrize(
