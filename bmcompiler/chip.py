@@ -7,6 +7,10 @@ from dataclasses import dataclass
 Dims = tuple[int, int, int, int]
 """Shape or strides (n, c, h, w)."""
 
+MAX_PAD = 15
+MAX_STEP = 15
+"""Padding and steps of engines with fields of 4 bits (bm1880.md 4, bm1684.md 6.1); a chip may know others."""
+
 
 @dataclass(frozen=True)
 class LaneChip:

@@ -22,7 +22,6 @@ from bmcompiler.bmodel.bm168x import (
     mode_name,
     tensor_info,
 )
-from bmcompiler.codegen.cpu_segment import bind_segment
 from bmcompiler.errors import SimulatorError, UnsupportedError
 from bmcompiler.numeric.arrays import Array, Bytes
 from bmcompiler.runtime.bm168x_memory import Bm168xMemory, DeviceBlock, LoadedNet, host_block
@@ -122,6 +121,8 @@ class Bm168xProgram(SimulatedProgram[LaneMemory]):
                     remedy="compile the network with bmnet-compile",
                 )
             if not isinstance(subnet, TpuSubnet):
+                from bmcompiler.codegen.cpu_segment import bind_segment  # it needs all ops, other models none
+
                 steps.append(bind_segment(bytes(subnet.parameters), neuron, self.coefficients))
             elif subnet.dynamic:
                 raise SimulatorError(

@@ -18,8 +18,8 @@ the log "bmcompiler.runtime". Calls that return a handle without a code return N
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context, bmk1880_acquire_cmdbuf, bmk1880_register, bmk1880_reset
 from bmcompiler.files.store import StrPath
 from bmcompiler.runtime import bmruntime_commands, bmruntime_memory
 from bmcompiler.runtime.bmdevice import (
@@ -53,6 +53,9 @@ from bmcompiler.runtime.bmruntime_commands import *  # noqa: F403
 from bmcompiler.runtime.bmruntime_memory import *  # noqa: F403
 from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulator.bm1880.plan import compile_plan
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.bm1880.bmkernel import Bmk1880Context
 
 __all__ = [
     "BmContext", "BmDevInfo", "BmDevice", "BmErr", "BmFmt", "BmMem", "BmNet", "BmNetInfo", "BmNetOutputInfo",
@@ -184,6 +187,8 @@ def bm_get_device(ctx: BmContext) -> BmDevice:
 @with_code
 def bmruntime_bmkernel_create(ctx: BmContext) -> Bmk1880Context:
     """The kernel context of the calling thread, for bmk1880_* calls. BUSY when the thread has one already."""
+    from bmcompiler.backends.bm1880.bmkernel import bmk1880_register  # programs that run models need no kernels
+
     ctx.device()
     if ctx.kernel is not None:
         raise BmRuntimeError(BmErr.BUSY, "this thread has a kernel context already")
@@ -206,6 +211,8 @@ def bmruntime_bmkernel_submit(ctx: BmContext) -> None:
 
 
 def _submit(ctx: BmContext) -> None:
+    from bmcompiler.backends.bm1880.bmkernel import bmk1880_acquire_cmdbuf, bmk1880_reset
+
     kernel, chip = _kernel(ctx), ctx.chip()
     cmdbuf = bmk1880_acquire_cmdbuf(kernel)
     bmk1880_reset(kernel)

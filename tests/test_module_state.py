@@ -13,9 +13,8 @@ CHANGES = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popi
 REVIEWED = {
     "bmcompiler/bmodel/container.py: _registered": "kinds of model files, as plugins are found",
     "bmcompiler/capi/entries.py: _heads": "declarations, at import",
-    "bmcompiler/capi/serve.py: _libraries": "libraries that a C program opened",
-    "bmcompiler/capi/serve.py: _numbers": "libraries that a C program opened",
-    "bmcompiler/capi/said.py: _said": "what a call of a C program failed with, of its thread",
+    "bmcompiler/capi/said.py: _hearers": "the C libraries, which keep sentences for their callers",
+    "bmcompiler/capi/said.py: _calls": "what calls of a C program's function failed with, of its thread",
     "bmcompiler/evaluation/metrics.py: sys": "where a user's metric lies, while it is imported",
     "bmcompiler/ops/base.py: OPS": "classes of ops, at import",
     "bmcompiler/parallel/processes.py: _task": "of a worker process, which has one",

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bmcompiler.backends.lanes.facts import LaneFacts, LineCells, Shape, Strides
-from bmcompiler.chip import align_up
+from bmcompiler.chip import MAX_PAD, MAX_STEP, align_up
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.strided_copy import CopyLimits
-from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 from bmcompiler.errors import EncodingError
 
 __all__ = [

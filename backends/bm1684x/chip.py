@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bmcompiler.backends.lanes.facts import LaneFacts
-from bmcompiler.chip import Dims, align_up
+from bmcompiler.chip import MAX_PAD, MAX_STEP, Dims, align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
-from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 
 _MOST = (1 << 16) - 1
 COPY_LIMITS = CopyLimits(_MOST, w_source=(1, (1 << 32) - 1), w_target=(1, (1 << 32) - 1), h=(1 << 32) - 1)

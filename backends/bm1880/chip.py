@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bmcompiler.backends.lanes.facts import LaneFacts
-from bmcompiler.chip import align_up
+from bmcompiler.chip import MAX_PAD, MAX_STEP, align_up
 from bmcompiler.codegen.strided_copy import CopyLimits
-from bmcompiler.codegen.window import MAX_PAD, MAX_STEP
 
 __all__ = ["CHIP", "COPY_LIMITS", "Bm1880Chip", "align_up"]
 

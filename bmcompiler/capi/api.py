@@ -144,10 +144,12 @@ class Api:
         def call(*values: Any, **named: Any) -> Any:
             if not checks:  # kinds of classes are known after the modules that define them
                 checks.update({name: self.kind(known[name]).check for name in names})
-            for name, value in zip(names, values[skipped:] if skipped else values):
-                fault = checks[name](value)
+            for (name, check), value in zip(checks.items(), values[skipped:] if skipped else values):
+                fault = check(value)
                 if fault is not None:
                     return on_fault(prototype, name, fault)
+            if not named:
+                return function(*values)
             for name, value in named.items():
                 fault = checks[name](value) if name in checks else None
                 if fault is not None:

@@ -8,8 +8,11 @@
 extern "C" {
 #endif
 const char *bmcapi_last_error(void);
-typedef struct { const char *name; int number; } bmcapi_library;
-int bmcapi_call(bmcapi_library *library, int function, uint64_t *slots, void *result);
+/* For the libraries themselves: a function of Python's with the letters of its result and arguments, from its first call
+   on. A call gives 1 when it was refused, and leaves `result` alone. */
+typedef struct { void *function; const char *letters; } bmcapi_function;
+typedef struct { const char *home; bmcapi_function *functions; } bmcapi_library;
+int bmcapi_call(const bmcapi_library *library, int number, const uint64_t *slots, int count, void *result);
 /* Functions of the program that Python may call by their names, such as kernels. */
 typedef struct bmcapi_entry {
     const char *name;

@@ -9,18 +9,19 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bmcompiler.capi.library import CLibrary
+from bmcompiler.capi.library import MOST_VALUES, CLibrary
 from bmcompiler.capi.own_python import FOLDER, copy_python
 from bmcompiler.capi.source import STARTER, header, source, starter
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import make_folder
-from bmcompiler.plugins.registry import lookup
+from bmcompiler.plugins.registry import entry_points, lookup
 
 LIBRARIES = ("bmkernel", "bmruntime", "bmnet", "dmpdv", "bmlib", "bmrt", "tpukernel")
 USUAL, *_OTHERS = SDKS = ("1.1.4", "1.0.3")
 """Versions of the vendor's SDK whose layouts can be had; the first is built unless another is asked for."""
 _DIFFERING = ("bmruntime",)
 """Libraries whose structures are not the same in all versions."""
+_GROUP = "bmcompiler.c_libraries"
 _INTERFACE = 1
 """Version in the sonames: goes up when programs must be compiled again."""
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-std=gnu99")
@@ -53,7 +54,8 @@ def build(folder: Path, compiler: str | None = None, sdk: str = USUAL, own_pytho
     if own_python:
         copy_python(folder)
     executable = "" if own_python else sys.executable
-    python = ["-I", sysconfig.get_paths()["include"], f'-DPYTHON="{executable}"', f'-DOWN="/../{FOLDER}"']
+    places = f'-DPYTHON="{executable}"', f'-DOWN="/../{FOLDER}"'
+    python = ["-I", sysconfig.get_paths()["include"], *places, f"-DMOST_VALUES={MOST_VALUES}"]
     libdir = sysconfig.get_config_var("LIBDIR")
     link = [
         f"-L{libdir}",
@@ -75,15 +77,20 @@ def build(folder: Path, compiler: str | None = None, sdk: str = USUAL, own_pytho
             (include / other).parent.mkdir(parents=True, exist_ok=True)
             (include / other).write_text(text)
         _describe(folder, library)
-        made.append(_compile(tool, folder, name, source(library), [], [f"-l{STARTER}"]))
+        made.append(_compile(tool, folder, name, source(library, _home(library)), [], [f"-l{STARTER}"]))
     return made
 
 
 def library_for(name: str, sdk: str = USUAL) -> CLibrary:
     """A library with the layouts of a version of the SDK."""
     title = f"{name}-{sdk}" if name in _DIFFERING and sdk in _OTHERS else name
-    found: CLibrary = lookup("bmcompiler.c_libraries", title, "C library")
+    found: CLibrary = lookup(_GROUP, title, "C library")
     return found
+
+
+def _home(library: CLibrary) -> str:
+    """Where its table is, "module:name": the libraries look for no plugins in their first call."""
+    return entry_points(_GROUP)[library.registered].points[0].value
 
 
 def _compile(tool: str, folder: Path, name: str, text: str, flags: list[str], link: list[str]) -> Path:

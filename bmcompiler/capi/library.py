@@ -17,6 +17,8 @@ Read = Callable[[int], Any]
 Write = Callable[[int, Any], None]
 """Stores a Python value as a C value at an address."""
 
+MOST_VALUES = 16
+"""So many arguments C hands over as values, where none is more than a number or a handle."""
 MOST_PAIRS = 1024
 """So many pairs a function of `CLibrary.paired` reads; of more it reads none, and is refused."""
 INTEGERS: dict[str, Any] = {
@@ -173,6 +175,23 @@ class CLibrary:
             return lambda address, value: _put(number, address, value)
         return lambda address, value: self.store(c_type, address, value)
 
+    def letters(self, prototype: Prototype) -> str:
+        """One of its result (`-` for none) and of each argument, as C hands them over: those of `struct`, `o` a handle.
+
+        "" where something is neither a number nor a handle.
+        """
+        if prototype.outs or len(prototype.parameters) > MOST_VALUES:
+            return ""
+        result = "-" if prototype.result == "void" else self._letter(prototype.result, self.write, HANDLES.write)
+        given = [not one.array and self._letter(one.c_type, self.read, HANDLES.read) for one in prototype.parameters]
+        return "".join(map(str, (result, *given))) if result and all(given) else ""
+
+    def _letter(self, c_type: str, known: Mapping[str, object], of_handles: object) -> str:
+        if c_type in known:
+            return "o" if known[c_type] == of_handles else ""
+        number = self.number(c_type)
+        return "" if number is None else str(number._type_)
+
     def results(self, prototype: Prototype) -> Callable[[Any, int, Any], None]:
         """Stores what a function gave: called with the slots, the address of its value, and its value in Python."""
         places = [(index, one) for index, one in enumerate(prototype.parameters) if one.out]
@@ -231,6 +250,10 @@ class Handles:
     def read(self, number: int) -> Any:
         """The object; None for NULL, something of no library's for a number that stands for nothing."""
         return self._objects.get(number, _UNKNOWN) if number else None
+
+    def by_number(self) -> tuple[dict[int, Any], object, Callable[[Any], int]]:
+        """For C: the objects, what a number stands for that none of them has, and what gives an object its number."""
+        return self._objects, _UNKNOWN, self.number
 
     def number(self, value: Any) -> int:
         """The number of an object, always the same one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import re
 import shutil
 import sys
@@ -18,7 +19,6 @@ _PACKAGE = "bmcompiler"
 _PARTS = ("frontends", "passes", "backends", "runtime")
 """Subpackages that lie beside the package where it is installed for development."""
 _LEFT_OUT = (
-    "__pycache__",
     "site-packages",
     "test",
     "idlelib",
@@ -27,12 +27,15 @@ _LEFT_OUT = (
     "ensurepip",
     "lib2to3",
     "config-*",
+    "*.opt-?.pyc",
 )
 _NAME = re.compile(r"[\w.-]+")
 
 
 def copy_python(folder: Path) -> None:
     """Fill `folder`/python with this Python's libraries, this package and the packages that it needs.
+
+    All is compiled to byte code: where nobody may write, each process would do it. It knows its sources by their times.
 
     Raises UsageError when something else lies there.
     """
@@ -49,15 +52,16 @@ def copy_python(folder: Path) -> None:
     site = home / "site-packages"
     for each in _needed(_PACKAGE):
         for file in each.files or ():
-            if ".." not in file.parts and "__pycache__" not in file.parts:
+            if ".." not in file.parts and Path(str(file.locate())).exists():
                 (site / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file.locate(), site / file)
+                shutil.copy2(file.locate(), site / file)
     _copy_package(site)
+    compileall.compile_dir(target, quiet=2)
 
 
 def _copy_package(site: Path) -> None:
     """This package with its entry points, wherever its parts lie."""
-    ignored = shutil.ignore_patterns("__pycache__")
+    ignored = shutil.ignore_patterns("*.opt-?.pyc")
     for name in (_PACKAGE, *(f"{_PACKAGE}.{part}" for part in _PARTS)):
         source = Path(str(import_module(name).__file__)).parent
         shutil.copytree(source, site.joinpath(*name.split(".")), ignore=ignored, dirs_exist_ok=True)

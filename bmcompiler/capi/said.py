@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import local
 
-_said = local()
+_hearers: list[Callable[[bytes], object]] = []
+_calls = local()
+
+
+def hear(hearer: Callable[[bytes], object]) -> None:
+    """Have `hearer` keep what is said, for the thread that it is called in."""
+    _hearers.append(hearer)
 
 
 def say(text: str) -> None:
-    """Make `text` the sentence of the calling thread, "" for none."""
-    _said.text = text
-
-
-def said() -> str:
-    """The sentence of the calling thread."""
-    text: str = getattr(_said, "text", "")
-    return text
+    """Make `text` the sentence of the calling thread, "" for none; a C library forgets it at the next call."""
+    for hearer in _hearers:
+        hearer(text.encode(errors="backslashreplace"))
 
 
 def refuse(text: str) -> None:
     """`say` it, of a call that is refused."""
     say(text)
-    getattr(_said, "refused", []).append(text)
+    getattr(_calls, "refused", []).append(text)
 
 
 @contextmanager
 def refusals() -> Iterator[list[str]]:
     """Inside, a function of the program runs: the sentences of calls that it makes and that are refused."""
-    before = getattr(_said, "refused", [])
-    _said.refused = []
+    before = getattr(_calls, "refused", [])
+    _calls.refused = []
     try:
-        yield _said.refused
+        yield _calls.refused
     finally:
-        _said.refused = before
+        _calls.refused = before

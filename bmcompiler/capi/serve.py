@@ -1,4 +1,4 @@
-"""The Python side of the C libraries: one function that they call with the numbers of a library and a function."""
+"""The Python side of the C libraries: finds a function at its first call, and says why a call was refused."""
 
 from __future__ import annotations
 
@@ -7,24 +7,17 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
+from bmcompiler.capi import entries
 from bmcompiler.capi.api import Prototype
-from bmcompiler.capi.entries import begin
-from bmcompiler.capi.library import CLibrary
-from bmcompiler.capi.said import refuse, said, say
+from bmcompiler.capi.library import HANDLES, CLibrary
+from bmcompiler.capi.said import hear, refuse, say
 from bmcompiler.errors import BMError
-from bmcompiler.plugins.registry import lookup
 
-MESSAGE_BYTES = 512
-_Slots = Callable[[Any, int], None]
-_CALL = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p, ctypes.c_void_p
-)
-_OPEN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
-
-_libraries: list[list[_Slots]] = []
-_numbers: dict[str, int] = {}
+_SAY = ctypes.PYFUNCTYPE(None, ctypes.c_char_p)
+_Function = tuple[Callable[..., object], str]
 
 
 class _LastWord(logging.Handler):
@@ -34,18 +27,19 @@ class _LastWord(logging.Handler):
         say(record.getMessage())
 
 
-def addresses(entries: int) -> tuple[int, int]:
-    """The functions that C calls: one opens a library by its name, one calls a function.
+def begin(listed: int, words: int) -> tuple[object, ...]:
+    """For C: what finds a function, what is done with an exception, the class of refusals, `Handles.by_number`.
 
     Args:
-        entries: where the list of the program's registered functions begins.
+        listed: where the list of the program's registered functions begins.
+        words: the C function that keeps a sentence for its thread.
     """
-    begin(entries)
+    entries.begin(listed)
+    hear(_SAY(words))
     logging.getLogger("bmcompiler").addHandler(_LastWord())
     if _loud():
         logging.getLogger("bmcompiler").addHandler(logging.StreamHandler(sys.stderr))
-    opening, calling = (ctypes.cast(one, ctypes.c_void_p).value or 0 for one in _CALLBACKS)
-    return opening, calling
+    return find, fail, BMError, *HANDLES.by_number()
 
 
 def _loud() -> bool:
@@ -53,53 +47,36 @@ def _loud() -> bool:
     return os.environ.get("BMCOMPILER_MESSAGES") != "off"
 
 
-def _print(text: object) -> None:
+def fail(error: BaseException) -> None:
+    """Say why a call was refused."""
+    known = isinstance(error, BMError)
+    text = str(error) if known else f"{type(error).__name__}: {error}"
+    refuse(text)
     if _loud():
-        print(text, file=sys.stderr)
+        print(text if known else f"bmcompiler: fault of the library: {text}", file=sys.stderr)
 
 
-def _open(name: bytes) -> int:
-    """The number of a library; -1 when it cannot be had."""
+def find(home: str, number: int) -> _Function:
+    """Function `number` of a library, "module:name", as C calls it: see `bound`."""
+    module, _, name = home.partition(":")
     try:
-        title = name.decode()
-        if title not in _numbers:
-            library: CLibrary = lookup("bmcompiler.c_libraries", title, "C library")
-            _libraries.append([bound(library, one) for one in library.prototypes])
-            _numbers[title] = len(_libraries) - 1
-        return _numbers[title]
-    except Exception as error:
-        _print(f"bmcompiler: {error}")
-        return -1
+        library: CLibrary = getattr(import_module(module), name)
+    except Exception as error:  # whatever breaks an import
+        raise BMError(f"the library {module} cannot be loaded: {error}") from error
+    return bound(library, library.prototypes[number])
 
 
-def _call(library: int, function: int, slots: Any, result: int, message: int) -> int:
-    """0 after the function has run and stored its results; 1 with a sentence when it has not."""
-    say("")
-    code = 0
-    try:
-        _libraries[library][function](slots, result)
-    except BMError as error:
-        code = 1
-        refuse(str(error))
-        _print(error)
-    except Exception as error:
-        code = 1
-        refuse(f"{type(error).__name__}: {error}")
-        _print(f"bmcompiler: fault of the library: {said()}")
-    if said():
-        text = said().encode(errors="backslashreplace")[: MESSAGE_BYTES - 1] + b"\0"
-        ctypes.memmove(message, text, len(text))
-    return code
+def bound(library: CLibrary, prototype: Prototype) -> _Function:
+    """A function and the letters of its result and arguments.
 
-
-_CALLBACKS = (_OPEN(_open), _CALL(_call))
-
-
-def bound(library: CLibrary, prototype: Prototype) -> _Slots:
-    """A function that reads arguments from slots, calls Python's, and stores results."""
+    Without letters it is called with all arguments as 64 bits each, and the address of the result: it reads and stores.
+    """
     if prototype.name in library.special:
-        return library.special[prototype.name]
-    function, store = library.functions(prototype.name), library.results(prototype)
+        return library.special[prototype.name], ""
+    function, letters = library.functions(prototype.name), library.letters(prototype)
+    if letters:
+        return function, letters
+    store = library.results(prototype)
     given = [(index, library.reader(one.c_type)) for index, one in enumerate(prototype.parameters) if not one.out]
     needed = [(index, one.name) for index, one in enumerate(prototype.parameters) if one.out]
 
@@ -109,4 +86,4 @@ def bound(library: CLibrary, prototype: Prototype) -> _Slots:
                 raise BMError(f"{prototype.name}: {name} is NULL")
         store(slots, result, function(*[read(slots[index]) for index, read in given]))
 
-    return act
+    return act, ""

@@ -45,13 +45,17 @@ _ABOUT = """/* Any thread may call. A refused call returns what its function ret
 """
 
 
-def source(library: CLibrary) -> str:
+def source(library: CLibrary, home: str) -> str:
     """The functions: each puts its arguments into 64-bit slots.
 
     The text compiles only where structures are the vendor's.
+
+    Args:
+        home: where Python finds the library, "module:name".
     """
     head = f'#include <stdarg.h>\n#include <stdio.h>\n#include "{library.titles[0]}"\n'
-    head += f'{assertions(library.registered)}static bmcapi_library library = {{"{library.registered}", -1}};\n'
+    head += f"{assertions(library.registered)}static bmcapi_function functions[{len(library.prototypes)}];\n"
+    head += f'static const bmcapi_library library = {{"{home}", functions}};\n'
     return head + "".join(_definition(library, number, one) for number, one in enumerate(library.prototypes))
 
 
@@ -118,7 +122,7 @@ def _spaced(c_type: str) -> str:
 
 def _definition(library: CLibrary, number: int, prototype: Prototype) -> str:
     slots = ", ".join(_slot(library, one) for one in prototype.parameters) or "0"
-    call = f"bmcapi_call(&library, {number}, slots, "
+    call = f"bmcapi_call(&library, {number}, slots, {len(prototype.parameters)}, "
     body = f"    uint64_t slots[] = {{{slots}}};\n"
     if prototype.name in library.formatted:
         last = len(prototype.parameters) - 1

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from bmcompiler.chip import MAX_PAD
 from bmcompiler.codegen.tiling import Box
 from bmcompiler.ops.layers.nn import Convolution
 from bmcompiler.ops.layers.pool import Pool
-
-MAX_PAD = 15
-MAX_STEP = 15
-"""Padding and steps of engines with fields of 4 bits (bm1880.md 4, bm1684.md 6.1); a chip may know others."""
 
 
 class Need(NamedTuple):

@@ -11,18 +11,19 @@ users. `bmcompiler.plugins.tables.PluginTable` is for groups whose entries are f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.metadata import Distribution, EntryPoint
-from importlib.metadata import entry_points as installed_entry_points
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import BMError, UnsupportedError
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 GROUPS = tuple(
     f"bmcompiler.{kind}"
@@ -221,6 +222,13 @@ class _Groups(str):
 
     def __eq__(self, group: object) -> bool:
         return isinstance(group, str) and group.startswith(self)
+
+
+def installed_entry_points(group: str) -> Iterable[EntryPoint]:
+    """Those that all packages declare."""
+    from importlib.metadata import entry_points  # slow to import, and programs that need no plugin are quick
+
+    return entry_points(group=group)
 
 
 @cache

@@ -7,19 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
 from time import perf_counter_ns
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.static_tables import static_memory
-from bmcompiler.backends.bm1684x.tpukernel import Program
 from bmcompiler.chip import align_up
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.bmlib.types import BMLIB, BMRT, bm_device_mem_t
 from bmcompiler.runtime.devices import MAX_DEVICES
-from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.memory import GlobalMemory
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.bm1684x.tpukernel import Program
+    from bmcompiler.runtime.simulator.bm1684x import Memories
 
 CHIP_ID = 0x1686  # of a BM1684X; models of the BM1684 run, too
 HEAPS = 3
@@ -135,6 +137,10 @@ class Card:
 
     def run(self, program: Program) -> None:
         """Run what a kernel issued. Raises SimulatorError for what the chip refuses."""
+        # programs without kernels of their own never wait for these
+        from bmcompiler.backends.bm1684x.static_tables import static_memory
+        from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
+
         with self.lock:
             if self._memories is None:
                 self._memories = Memories(self._memory)

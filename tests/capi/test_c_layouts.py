@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import ROOT, SANITIZED, VALGRIND, needs_compiler, program, run
+from c_programs import ROOT, SANITIZED, STRICT, VALGRIND, needs_compiler, run
 
 import bmcompiler
 from bmcompiler.backends.dv.driver import structs
@@ -53,7 +54,7 @@ def test_the_sdks_differ_where_they_are_said_to() -> None:
 @needs_compiler
 def test_another_layout_does_not_compile(built: Path) -> None:
     wrong = layouts("bmruntime")["bmnet_output_info_t"]
-    text = source(library_for("bmruntime"))
+    text = source(library_for("bmruntime"), "a.module:NAME")
     assert assertions("bmruntime") in text
     for old, new in ((f"== {wrong.size}, ", "== 40, "), ("output_num) == 8", "output_num) == 4")):
         line = next(one for one in text.splitlines() if "(bmnet_output_info_t" in one and old in one)
@@ -169,19 +170,35 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, bytes
     return model, data.tobytes(), session.run(data, raw=True)["prob"].tobytes()
 
 
-def vendors_program(folder: Path, sdk: str, *flags: str) -> Path:
-    """The program, as if that SDK's headers had been there, with the libraries for it."""
-    file = folder / "vendor.c"
-    file.write_text(PROGRAM)
+def without_headers(folder: Path, text: str, libraries: tuple[str, ...], *flags: str) -> Path:
+    """A program as users of the vendors' libraries have it: no header of ours was there, and no library of ours.
+
+    It was linked with what has the vendors' names, without a version, and exports the same functions.
+    """
+    names = sorted(set(re.findall(r"\b((?:bm|sg_|dmp_)\w+)\(", text)))
+    stand_in = "".join(f"void {one}(void) {{}}\n" for one in names)
+    for one in libraries:
+        made = "-shared", "-fPIC", f"-Wl,-soname,lib{one}.so", "-o", folder / f"lib{one}.so"
+        subprocess.run(["gcc", *made, "-x", "c", "-"], input=stand_in, text=True, check=True)
+    links = f"-L{folder}", "-Wl,--no-as-needed", *(f"-l{one}" for one in libraries)
+    command = ["gcc", *STRICT, "-std=c99", *flags, "-x", "c", "-", "-o", folder / "vendor", *links]
+    subprocess.run(command, input=text, text=True, check=True)
+    return folder / "vendor"
+
+
+def vendors_program(folder: Path, sdk: str, *flags: str) -> tuple[Path, dict[str, str]]:
+    """The program of users of that SDK, and the variable with which it finds the libraries."""
     build(folder / "capi", "gcc", sdk)
-    return program(folder / "capi", "bmruntime", file, "gcc", *flags, f"-DSDK={sdk.replace('.', '')}")
+    binary = without_headers(folder, PROGRAM, ("bmruntime",), *flags, f"-DSDK={sdk.replace('.', '')}")
+    return binary, {"LD_LIBRARY_PATH": str(folder / "capi" / "lib")}
 
 
 @needs_compiler
 @both
 def test_a_program_built_with_the_vendors_headers(models: tuple[Path, bytes, bytes], tmp_path: Path, sdk: str) -> None:
     model, data, wanted = models
-    done = run(vendors_program(tmp_path, sdk, *SANITIZED), model, given=data)
+    binary, where = vendors_program(tmp_path, sdk, *SANITIZED)
+    done = run(binary, model, given=data, **where)
     assert (done.returncode, done.stdout) == (0, wanted), done.stderr.decode()[-2000:]
 
 
@@ -191,6 +208,72 @@ def test_a_program_built_with_the_vendors_headers(models: tuple[Path, bytes, byt
 @both
 def test_the_same_under_valgrind(models: tuple[Path, bytes, bytes], tmp_path: Path, sdk: str) -> None:
     model, data, wanted = models
-    binary = vendors_program(tmp_path, sdk, "-g")
-    done = run(*VALGRIND, binary, model, given=data, timeout=3000, PYTHONMALLOC="malloc", OPENBLAS_NUM_THREADS="1")
+    binary, where = vendors_program(tmp_path, sdk, "-g")
+    where |= {"PYTHONMALLOC": "malloc", "OPENBLAS_NUM_THREADS": "1"}
+    done = run(*VALGRIND, binary, model, given=data, timeout=3000, **where)
     assert (done.returncode, done.stdout) == (0, wanted), done.stderr.decode()[-4000:]
+
+
+# Others: each call may fill as many bytes as the vendor's structure has; what lies around them is looked at.
+OTHERS = """
+#include <stdint.h>
+#include <string.h>
+typedef struct { int num_dims, dims[8]; } shape;
+typedef struct { uint64_t address; uint32_t reserved, dmabuf_fd, flags, size; } memory;
+int bm_dev_request(void **, int), bm_get_misc_info(void *, void *), bm_get_stat(void *, void *);
+int bm_get_profile(void *, void *), bm_get_gmem_heap_stat_byte_by_id(void *, void *, unsigned);
+int bm_malloc_device_byte(void *, void *, unsigned), sg_malloc_device_byte(void *, void *, unsigned long long);
+int bm_get_status(void *, void *), bm_get_card_num(void *), bm_get_board_name(void *, void *);
+void *bmrt_create(void *), bmrt_destroy(void *), bmrt_shape(void *, const int *, int), bm_dev_free(void *);
+void bm_free_device(void *, memory);
+_Bool bmrt_tensor(void *, void *, int, shape);
+void *dmp_dv_context_create(void);
+int dmp_dv_context_get_info(void *, void *), dmp_dv_context_release(void *);
+static uint8_t room[4096], *const at = room + 1024;
+#define FILLS(SIZE, CALL) \\
+    memset(room, 0xa5, sizeof room); \\
+    memset(at, 0xff, SIZE); \\
+    if (CALL) return __LINE__; \\
+    for (k = 0; k < sizeof room; k++) \\
+        if (room[k] != 0xa5 && (k < 1024 || k >= 1024 + SIZE)) return __LINE__;
+#define HAS(TYPE, PLACE, VALUE) if (*(TYPE *)(at + PLACE) != VALUE) return __LINE__;
+int main(void)
+{
+    const int sizes[] = {2, 3, 4};
+    shape three = {3, {2, 3, 4}};
+    memory found;
+    void *handle, *runtime, *context;
+    unsigned k;
+    if (bm_dev_request(&handle, 0) || !(runtime = bmrt_create(handle)) || !(context = dmp_dv_context_create()))
+        return 2;
+    FILLS(80, bm_get_misc_info(handle, at)) HAS(uint32_t, 40, 0x1686) HAS(uint32_t, 72, 0)
+    FILLS(64, bm_get_stat(handle, at)) HAS(int32_t, 0, 4096) HAS(int32_t, 12, 3)
+    FILLS(56, bm_get_profile(handle, at)) HAS(uint64_t, 48, 0)
+    FILLS(40, bm_get_gmem_heap_stat_byte_by_id(handle, at, 0)) HAS(uint64_t, 8, 1ull << 32)
+    FILLS(32, sg_malloc_device_byte(handle, at, 100)) HAS(uint64_t, 24, 100)
+    FILLS(24, bm_malloc_device_byte(handle, at, 100)) HAS(uint32_t, 20, 100)
+    memcpy(&found, at, sizeof found);
+    bm_free_device(handle, found);
+    FILLS(4, bm_get_status(handle, at)) HAS(int32_t, 0, 0)
+    FILLS(4, bm_get_card_num(at)) HAS(int32_t, 0, 8)
+    FILLS(9, bm_get_board_name(handle, at)) HAS(uint8_t, 8, 0)
+    FILLS(36, (bmrt_shape(at, sizes, 3), 0)) HAS(int32_t, 0, 3) HAS(int32_t, 12, 4)
+    FILLS(72, !bmrt_tensor(at, runtime, 0, three)) HAS(int32_t, 16, 4) HAS(uint32_t, 60, 96)
+    memset(room, 0xa5, sizeof room);
+    *(uint32_t *)at = 32, *(uint32_t *)(at + 4) = 0;
+    if (dmp_dv_context_get_info(context, at) || at[32] != 0xa5 || room[1023] != 0xa5)
+        return 3;
+    HAS(uint32_t, 0, 32) HAS(uint32_t, 8, (640 << 10))
+    dmp_dv_context_release(context);
+    bmrt_destroy(runtime);
+    bm_dev_free(handle);
+    return 0;
+}
+"""
+
+
+@needs_compiler
+def test_other_libraries_fill_no_more_than_the_vendors_structures(built: Path, tmp_path: Path) -> None:
+    binary = without_headers(tmp_path, OTHERS, ("bmrt", "bmlib", "dmpdv"), *SANITIZED)
+    done = run(binary, LD_LIBRARY_PATH=str(built / "lib"))
+    assert done.returncode == 0, (done.returncode, done.stderr.decode()[-2000:])

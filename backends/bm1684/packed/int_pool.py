@@ -25,9 +25,9 @@ from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps
 from bmcompiler.backends.lanes.recipes.rounding import narrow_to_float, quantize
 from bmcompiler.backends.lanes.windows import Geometry
+from bmcompiler.chip import MAX_STEP
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.codegen.window import MAX_STEP
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.pool import AvgPool
 from bmcompiler.target import rule

@@ -22,8 +22,9 @@ from bmcompiler.backends.bm1880.build import FORMATS, Build, Dims, aligned, alig
 from bmcompiler.backends.bm1880.chip import CHIP, align_up
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, is_activation, is_constant
 from bmcompiler.backends.bm1880.machine import cycles_of
+from bmcompiler.chip import MAX_STEP
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
-from bmcompiler.codegen.window import MAX_STEP, Need, WindowAxis, slide, window_axes
+from bmcompiler.codegen.window import Need, WindowAxis, slide, window_axes
 from bmcompiler.ir import Value
 from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv
 from bmcompiler.target import rule

@@ -15,10 +15,10 @@ from bmcompiler.backends.bm1880.chip import CHIP
 from bmcompiler.backends.bm1880.kernels.base import LocalKernel, is_activation
 from bmcompiler.backends.bm1880.machine import cycles_of
 from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.chip import MAX_STEP
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.tile_kernels import SlidingKernel
 from bmcompiler.codegen.tiling import Box
-from bmcompiler.codegen.window import MAX_STEP
 from bmcompiler.ops.layers.pool import AvgPool, MaxPool, Pool
 from bmcompiler.target import rule
 

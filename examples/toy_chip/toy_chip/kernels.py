@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from bmcompiler.chip import MAX_STEP
 from bmcompiler.codegen.build import dense_strides, extents
 from bmcompiler.codegen.hazards import Range
 from bmcompiler.codegen.kernels import ViewKernel, is_activation, is_constant
 from bmcompiler.codegen.tile_kernels import SlidingKernel, TileKernel
 from bmcompiler.codegen.tiling import Box, Buffer, Tiler
-from bmcompiler.codegen.window import MAX_STEP, WindowAxis
+from bmcompiler.codegen.window import WindowAxis
 from bmcompiler.ops.elements.activation import Relu
 from bmcompiler.ops.elements.integer import MacShift
 from bmcompiler.ops.layers.nn import Conv, Matmul
