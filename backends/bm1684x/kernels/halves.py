@@ -6,11 +6,11 @@ import numpy as np
 
 from bmcompiler.backends.bm1684x.build import Build
 from bmcompiler.backends.bm1684x.half_arithmetic import HalfArithmetic
+from bmcompiler.backends.bm1684x.kernels.borders import BorderKernel
 from bmcompiler.backends.lanes.facts import Shape
-from bmcompiler.backends.lanes.kernels.base import LocalKernel, item_bytes
+from bmcompiler.backends.lanes.kernels.base import item_bytes
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
-from bmcompiler.codegen.pictures import is_picture
 from bmcompiler.codegen.tiling import Axis, Box, TileWork
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.elements.integer import Cast
@@ -20,7 +20,7 @@ _BYTES = "u8"
 """What pictures are."""
 
 
-class FloatCastKernel(LocalKernel[Cast]):
+class FloatCastKernel(BorderKernel[Cast]):
     """cast between f32 and a 16-bit float type, rounded to nearest even, or of bytes: one command on a tile."""
 
     ops = (Cast,)
@@ -32,26 +32,18 @@ class FloatCastKernel(LocalKernel[Cast]):
         return of_bytes or ("f32" in types and len(types) == 2 and types <= floats)
 
     def grid(self, op: Cast) -> tuple[Axis, ...]:
-        return self.machine.elementwise_grid(self._view(op))
+        return self.machine.elementwise_grid(self.view(op))
 
     def views_result(self, op: Cast) -> bool:
         return True
 
-    def _view(self, op: Cast) -> Shape:
+    def view(self, op: Cast) -> Shape:
         return self.machine.flat_view(op.type.shape, made=self.is_made(op))
 
-    def boxed(self, op: Cast, box: Box) -> TileWork | None:
-        """Of pictures in their own axes, too, where another view takes fewer cycles: as layers behind have them."""
-        found, shape = super().boxed(op, box), op.type.shape
-        if found is not None or len(shape) != 4 or not is_picture(op.x) or not self.chip.fits_fields(shape):
-            return found
-        work = self._seen_as(op, box, shape) if self.machine.takes(shape, self._item(op), box) else None
-        return work if work is not None and self.fits(work) else None
+    def widest(self, op: Cast) -> int:
+        return max(item_bytes(op.x), item_bytes(op.result))
 
-    def work(self, op: Cast, box: Box) -> TileWork:
-        return self._seen_as(op, box, self._view(op))
-
-    def _seen_as(self, op: Cast, box: Box, view: Shape) -> TileWork:
+    def seen_as(self, op: Cast, box: Box, view: Shape) -> TileWork:
         dims = extents(box)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
@@ -63,12 +55,7 @@ class FloatCastKernel(LocalKernel[Cast]):
 
         inputs = (self.machine.activation_in(op.x, view, box),)
         outputs = (self.machine.activation_out(op.result, view, box),)
-        return TileWork(inputs, outputs, (), compute, self.machine.cycles.pass_cycles(dims, self._item(op)))
-
-    @staticmethod
-    def _item(op: Cast) -> int:
-        """Bytes of the wider elements: the units take as many at a time as they have of these."""
-        return max(item_bytes(op.x), item_bytes(op.result))
+        return TileWork(inputs, outputs, (), compute, self.machine.cycles.pass_cycles(dims, self.widest(op)))
 
     def evaluate(self, op: Cast, *arrays: Array) -> Array:
         if op.x.dtype == _BYTES:  # exact in all float types, up to 255 in the 8 bits of bf16

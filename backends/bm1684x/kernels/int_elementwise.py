@@ -9,6 +9,7 @@ from bmcompiler.backends.bm1684x.codes import Ar, Precision, Rounding
 from bmcompiler.backends.bm1684x.instructions import arithmetic
 from bmcompiler.backends.bm1684x.instructions.operands import Operand, constant
 from bmcompiler.backends.bm1684x.instructions.requantize import dequantize
+from bmcompiler.backends.bm1684x.kernels.borders import BorderKernel
 from bmcompiler.backends.bm1684x.kernels.channel_end import KINDS
 from bmcompiler.backends.bm1684x.kernels.int_steps import RESULT, Number, Register, Step, steps_of
 from bmcompiler.backends.lanes.facts import Shape
@@ -52,9 +53,8 @@ class NarrowKernel(LocalKernel[OpT]):
         """The tensors as feature maps."""
         return self.machine.flat_view(op.results[0].shape, self.widest(op), self.is_made(op))
 
-    def tile(self, op: OpT, box: Box) -> tuple[list[Buffer], Buffer]:
+    def tile(self, op: OpT, box: Box, view: Shape) -> tuple[list[Buffer], Buffer]:
         """(operands of the shape of the result, result)."""
-        view = self.view(op)
         data = dict.fromkeys(v for v in op.operands if v.shape == op.results[0].shape)
         return [self.machine.activation_in(v, view, box) for v in data], self.machine.activation_out(
             op.results[0], view, box
@@ -93,7 +93,7 @@ class IntegersKernel(NarrowKernel[TensorOp]):
         return op.evaluate(*arrays)
 
     def work(self, op: TensorOp, box: Box) -> TileWork:
-        inputs, out = self.tile(op, box)
+        inputs, out = self.tile(op, box, self.view(op))
         dims, steps = extents(box), steps_of(op)
         assert steps is not None, "a rule of the kernel asks for it"
         tensors = list(dict.fromkeys(op.operands))
@@ -151,7 +151,7 @@ def _width(step: Step) -> int:
     return max(_bytes(each) for each in (step.target, step.a, step.b) if isinstance(each, Register))
 
 
-class QuantizeKernel(NarrowKernel[Quantize]):
+class QuantizeKernel(NarrowKernel[Quantize], BorderKernel[Quantize]):
     """quantize: the product with the inverse of the scale, rounded half away from zero; NaN becomes the zero point."""
 
     ops = (Quantize,)
@@ -167,8 +167,8 @@ class QuantizeKernel(NarrowKernel[Quantize]):
             and not quant.scales
         )
 
-    def work(self, op: Quantize, box: Box) -> TileWork:
-        inputs, out = self.tile(op, box)
+    def seen_as(self, op: Quantize, box: Box, view: Shape) -> TileWork:
+        inputs, out = self.tile(op, box, view)
         dims, quant, item = extents(box), op.type.quant, item_bytes(op.result)
         assert quant is not None, "a rule of the kernel asks for it"
         inverse = int((np.float32(1) / np.float32(quant.scale)).view(np.uint32))
@@ -200,7 +200,7 @@ class QuantizeKernel(NarrowKernel[Quantize]):
         return op.evaluate(np.where(np.isnan(x), np.float32(0), x))
 
 
-class DequantizeKernel(NarrowKernel[Dequantize]):
+class DequantizeKernel(NarrowKernel[Dequantize], BorderKernel[Dequantize]):
     """dequantize: (x - zero point) * scale, one command."""
 
     ops = (Dequantize,)
@@ -211,8 +211,8 @@ class DequantizeKernel(NarrowKernel[Dequantize]):
         known = op.x.dtype in ("i8", "u8", "i16", "u16")
         return is_activation(op.x) and known and quant is not None and not quant.scales
 
-    def work(self, op: Dequantize, box: Box) -> TileWork:
-        inputs, out = self.tile(op, box)
+    def seen_as(self, op: Dequantize, box: Box, view: Shape) -> TileWork:
+        inputs, out = self.tile(op, box, view)
         dims, quant, item = extents(box), op.x.type.quant, item_bytes(op.x)
         assert quant is not None, "a rule of the kernel asks for it"
         scale, zero = int(np.float32(quant.scale).view(np.uint32)), quant.zero_point

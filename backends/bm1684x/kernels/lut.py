@@ -79,7 +79,7 @@ class LutKernel(NarrowKernel[Lut]):
         self, op: Lut, box: Box, indices: Shape, table: tuple[int, int], place: Any, command: Any
     ) -> TileWork:
         """table: entries, and their bytes. place: of it. command: the lookup of (n, c, 1, count) indices."""
-        inputs, out = self.tile(op, box)
+        inputs, out = self.tile(op, box, self.view(op))
         (n, c, h, w), (entries, item) = indices, table
         shape, lanes = (n, c, 1, h * w), min(c, self.chip.lanes)
         size = self.chip.aligned_bytes((1, 1, 1, entries), item)
