@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bmcompiler.errors import BMError, RuntimeUseError, UnsupportedError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Observer = Callable[[Value, "np.ndarray"], None]
 """Sees every computed value (and the inputs) once; used by calibration."""
+Compute = Callable[[Operation, "list[np.ndarray]"], "tuple[np.ndarray, ...]"]
+"""(op, arrays of its operands) -> its results, as `evaluate_op` gives them."""
 
 
 def evaluate_op(op: Operation, arrays: list[np.ndarray], target: Target | None = None) -> tuple[np.ndarray, ...]:
@@ -59,6 +62,7 @@ def run_function(
     inputs: Mapping[str, np.ndarray],
     observer: Observer | None = None,
     target: Target | None = None,
+    compute: Compute | None = None,
 ) -> dict[str, np.ndarray]:
     """Evaluate a function. Values are dropped after their last use.
 
@@ -66,6 +70,7 @@ def run_function(
         inputs: one array per input name, in exactly the declared shape and element type.
         observer: called with every input and every result.
         target: ops that its device runs are computed in the device's arithmetic (order of float sums, flushing...).
+        compute: takes the place of `evaluate_op`, for who knows results already.
 
     Returns:
         output name -> array.
@@ -87,7 +92,7 @@ def run_function(
         values[argument] = array
         if observer is not None:
             observer(argument, array)
-    for op, _, results in executed(module, function, values, target):
+    for op, _, results in executed(module, function, values, target, compute):
         if observer is not None:
             for value, array in zip(op.results, results):
                 observer(value, array)
@@ -95,20 +100,26 @@ def run_function(
 
 
 def executed(
-    module: Module, function: Function, values: dict[Value, np.ndarray], target: Target | None = None
+    module: Module,
+    function: Function,
+    values: dict[Value, np.ndarray],
+    target: Target | None = None,
+    compute: Compute | None = None,
 ) -> Iterator[tuple[Operation, list[np.ndarray], tuple[np.ndarray, ...]]]:
     """Ops in order, each with its operands' arrays and its results'; constants come with those that read them.
 
     Args:
         values: of the arguments; holds what is still to be read, in the end what the function returns.
+        compute: as `run_function` takes it.
     """
+    compute = compute or partial(evaluate_op, target=target)
     remaining = {v: len(v.uses) for v in (*function.arguments, *(r for op in function.ops for r in op.results))}
     for op in function.ops[:-1]:
         if op.name == WEIGHT:
             values[op.result] = module.weights[op.attributes["key"]]
             continue
         arrays = [values[v] for v in op.operands]
-        results = evaluate_op(op, arrays, target)
+        results = compute(op, arrays)
         values.update(zip(op.results, results))
         yield op, arrays, results
         for operand in op.operands:

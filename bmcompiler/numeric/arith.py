@@ -131,10 +131,11 @@ def dequantize(q: IntArray, threshold: float) -> Floats:
     return (np.asarray(q, dtype=np.float64) * (float(threshold) / 128.0)).astype(np.float32)
 
 
-def matmul(a: IntArray, b: IntArray) -> IntArray:
+def matmul(a: IntArray, b: IntArray, *, floats: bool = False) -> Array:
     """Exact integer matrix product over the last two axes, numpy broadcasting on the others.
 
-    Returns int32 when dtypes and depth guarantee that it holds every sum, else int64.
+    Returns int32 when dtypes and depth guarantee that it holds every sum, else int64; or, with `floats`, float32 where
+    that holds every one of these sums.
     """
     a, b = np.asarray(a), np.asarray(b)
     depth = a.shape[-1]
@@ -143,7 +144,8 @@ def matmul(a: IntArray, b: IntArray) -> IntArray:
     blocks, real = _depth_blocks(columns, a, lambda: _energy(a, -1))
     if real is None:
         return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
-    return _block_product(a.astype(real), b.astype(real), blocks, result).astype(result, copy=False)
+    product = _block_product(a.astype(real), b.astype(real), blocks, result)
+    return product if floats and product.dtype == np.float32 else product.astype(result, copy=False)
 
 
 def conv2d(
@@ -154,7 +156,8 @@ def conv2d(
     pads: tuple[int, int, int, int] = (0, 0, 0, 0),
     dilations: tuple[int, int] = (1, 1),
     groups: int = 1,
-) -> IntArray:
+    floats: bool = False,
+) -> Array:
     """Exact integer cross-correlation without bias, shift or saturation.
 
     out[n,o,y,x] = sum_{i,r,s} in[n, g*ICg + i, y*sh + r*dh - top, x*sw + s*dw - left] * weight[o,i,r,s]; padding is 0.
@@ -162,7 +165,8 @@ def conv2d(
     Args:
         x: integers (N, C, H, W). weight: integers (OC, C / groups, KH, KW).
         strides, dilations: (vertical, horizontal). pads: (top, bottom, left, right).
-    Returns: (N, OC, OH, OW), int32 when dtypes and depth guarantee that it holds every sum, else int64.
+    Returns: (N, OC, OH, OW), int32 when dtypes and depth guarantee that it holds every sum, else int64; or, with
+    `floats`, float32 where that holds every one of these sums.
     Raises ValueError when the shapes do not fit.
     """
     x, weight = np.asarray(x), np.asarray(weight)
@@ -178,19 +182,22 @@ def conv2d(
         return np.zeros((n, out_channels, oh, ow), result)
     if group_channels == 1 and groups > 1:
         taps = _taps((kh, kw), strides, dilations, (oh, ow))
-        return _depthwise(_pad(x, pads, 0, result), weight.astype(result), taps, (oh, ow))
+        exact = floats and _largest(x.dtype) * _largest(weight.dtype) * depth <= _EXACT_F32
+        kind = np.dtype(np.float32) if exact else result
+        return _depthwise(_pad(x, pads, 0, kind), weight.astype(kind), taps, (oh, ow))
 
     rows = weight.reshape(out_channels, depth)
     grouped_x = x.reshape(n, groups, group_channels, height, width)
     blocks, real = _depth_blocks(rows, x, lambda: _energy(grouped_x, 2) * kh * kw)
     padded = _pad(x, pads, 0, real or np.dtype(np.int64))
     matrix = rows.reshape(groups, out_channels // groups, depth).astype(padded.dtype)
-    out = np.empty((n, groups, out_channels // groups, oh, ow), result)
+    kind = np.dtype(np.float32) if floats and len(blocks) == 1 and real == np.float32 else result
+    out = np.empty((n, groups, out_channels // groups, oh, ow), kind)
     grouped = padded.reshape(n, groups, group_channels, *padded.shape[2:])
     if kh == kw == 1 and strides == (1, 1):
         columns = grouped.reshape(n, groups, depth, oh * ow)
-        out[...] = _block_product(matrix, columns, blocks, result).reshape(out.shape)
-        return out.reshape(n, out_channels, oh, ow)
+        product = _block_product(matrix, columns, blocks, result)
+        return product.astype(kind, copy=False).reshape(n, out_channels, oh, ow)
     taps = _taps((kh, kw), strides, dilations, (oh, ow))
     parts = list(_column_blocks(n, oh, ow, depth * groups))
     area = np.empty(max(len(grouped[image]) * (y1 - y0) for image, y0, y1 in parts) * groups * depth * ow, padded.dtype)

@@ -21,6 +21,7 @@ import numpy as np
 
 from bmcompiler.numeric import arith
 from bmcompiler.numeric.arrays import Array, Doubles, Floats
+from bmcompiler.numeric.exact_sums import is_held, requantized
 
 LOW, HIGH, ASYMMETRIC = "low", "high", "asymmetric"
 MODES = (LOW, HIGH, ASYMMETRIC)
@@ -65,11 +66,19 @@ def rescale(scale: float, *, floor: bool = False) -> Rescale:
     return Rescale(single, shift, math.ldexp(single, shift))
 
 
-def low(total: Array, factor: Rescale, dtype: str) -> Array:
-    """LowPrecisionSymmetric. `total`: integers, bias included; `dtype`: i8 or u8. Returns an array of `dtype`."""
-    out = arith.requantize(total, factor.shift, dtype)
+def low(total: Array, factor: Rescale, dtype: str, bias: Array | None = None) -> Array:
+    """LowPrecisionSymmetric.
+
+    Args:
+        total: integers, or held by float32 (`exact_sums`), which may change. bias: integers that broadcast against it.
+        dtype: i8 or u8.
+    Returns: an array of `dtype`, or the same numbers as float32.
+    """
+    out = requantized(total, bias, factor.shift, dtype)
     if factor.residual == 1.0:
         return out
+    if is_held(out):
+        return requantized(out * np.float32(factor.multiplier), None, 7, dtype)
     wide = out.astype(np.int32 if factor.shift else np.int64)  # what shifts is below 1: times 255 at most
     return arith.requantize(wide * factor.multiplier, 7, dtype)
 
@@ -78,31 +87,33 @@ def high(total: Array, factor: Rescale, dtype: str, bias: Array | None = None) -
     """HighPrecisionSymmetric.
 
     Args:
-        total: integers; a bias of 16 bits is included. bias: i32 or f32 in units of the sum, broadcasting against it.
+        total: as `low` takes it. bias: in units of the sum, broadcasting against it; of 16 bits, i32 or f32.
         dtype: i8, u8, i16 or u16.
     """
-    return _requantize(arith.requantize(total, factor.shift, "i16"), factor, dtype, bias, 0)
+    narrow = bias if bias is not None and bias.dtype.itemsize <= 2 else None
+    wide = bias if narrow is None else None
+    return _requantize(requantized(total, narrow, factor.shift, "i16"), factor, dtype, wide, 0)
 
 
 def asymmetric(total: Array, crossed: Array | None, factor: Rescale, dtype: str, bias: Array, zero_point: int) -> Array:
     """HighPrecisionAsymmetric.
 
     Args:
-        total: integers sum(x * w), without bias, padding counted as the zero point of x.
-        crossed: integers sum(x * zp_w), broadcasting against `total`; None when zp_w is 0.
+        total: sum(x * w) as `low` takes it, without bias, padding counted as the zero point of x.
+        crossed: sum(x * zp_w) likewise, broadcasting against `total`; None when zp_w is 0.
         factor: from `rescale`, with `floor` for convolutions. bias: bias2, integers or float32, broadcasting.
         dtype: i8, u8, i16 or u16. zero_point: of the result.
     """
-    part = arith.requantize(total, factor.shift, "i16")
+    part = requantized(total, None, factor.shift, "i16")
     if crossed is not None:
-        second = arith.requantize(crossed, factor.shift, "i16")
-        part = arith.saturate(np.subtract(part, second, dtype=np.int32), "i16")
+        second = requantized(crossed.copy(), None, factor.shift, "i16")
+        part = requantized(np.subtract(part, second, dtype=np.float32), None, 0, "i16")
     return _requantize(part, factor, dtype, bias, zero_point)
 
 
 def _requantize(part: Array, factor: Rescale, dtype: str, bias: Array | None, zero_point: int) -> Array:
     """saturate(round half away(part * r + bias * s) + zero_point), each product and sum rounded to float32."""
-    real = part.astype(np.float32)
+    real = part.astype(np.float32, copy=False)
     real *= np.float32(factor.residual)
     if bias is not None:
         real = real + bias.astype(np.float32) * np.float32(factor.scale)

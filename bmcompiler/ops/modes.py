@@ -12,6 +12,8 @@ import numpy as np
 
 from bmcompiler.numeric import arith, factors, quant_modes
 from bmcompiler.numeric.arrays import Array
+from bmcompiler.numeric.by_block import by_block
+from bmcompiler.numeric.exact_sums import HELD, floor_shifted, is_held, peak, requantized
 from bmcompiler.numeric.factors import CHANNEL
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LOW, MODES
 from bmcompiler.ops.base import Ints, attr
@@ -27,7 +29,7 @@ _FACTORS = 3
 """Place of the factors among the operands, behind data, weight and bias."""
 
 Sums = Callable[[Array, Array, int], Array]
-"""(data, weight, value of padding) -> exact integer sums of products."""
+"""(data, weight, value of padding) -> new exact sums of products, integers or held by float32 (`exact_sums`)."""
 
 
 class Products(Activated):
@@ -154,23 +156,19 @@ def requantize_products(
         over_depth: sums the weights behind each output channel, shaped like the bias.
         rows: the operand `factors`.
     """
-    dtype = op.type.dtype
     if op.mode == ASYMMETRIC:
         return _asymmetric(op, sums, x, weight, bias, over_depth)
     if op.mode == CHANNEL:
         assert bias is not None and rows is not None, "mode channel has a bias and factors (`_check_factors`)"
         return _channel(op, sums, x, weight, bias, over_depth, rows)
-    wide = op.mode == HIGH and bias is not None and bias.dtype.itemsize > 2
-    total = sums(x, weight, 0)
-    if bias is not None and not wide:
-        # exact: products of bytes that `arith` sums in int32 leave room for a bias of 16 bits, not for a wider one
-        total = total.astype(np.int64 if bias.dtype.itemsize > 2 else total.dtype, copy=False) + bias
-    if not op.mode:
-        return arith.requantize(total, op.rshift, dtype)
-    factor = quant_modes.rescale(op.scale)
-    if op.mode == LOW:
-        return quant_modes.low(total, factor, dtype)
-    return quant_modes.high(total, factor, dtype, bias if wide else None)
+    factor = quant_modes.rescale(op.scale) if op.mode else None
+
+    def end(total: Array, bias: Array | None) -> Array:
+        if factor is None:
+            return requantized(total, bias, op.rshift, op.type.dtype)
+        return (quant_modes.low if op.mode == LOW else quant_modes.high)(total, factor, op.type.dtype, bias)
+
+    return by_block(end, op.type.numpy, sums(x, weight, 0), bias)
 
 
 def _asymmetric(
@@ -186,7 +184,11 @@ def _asymmetric(
     crossed = sums(x, _one_channel(op, weight, of_weight), of_input) if of_weight else None
     bias2 = corrected_bias(op, weight, bias, over_depth)
     factor = quant_modes.rescale(op.scale, floor=op.opname == "conv")
-    return quant_modes.asymmetric(sums(x, weight, of_input), crossed, factor, op.type.dtype, bias2, of_output)
+
+    def end(total: Array, bias2: Array, crossed: Array | None) -> Array:
+        return quant_modes.asymmetric(total, crossed, factor, op.type.dtype, bias2, of_output)
+
+    return by_block(end, op.type.numpy, sums(x, weight, of_input), bias2, crossed)
 
 
 def _one_channel(op: Products, weight: np.ndarray, value: int) -> np.ndarray:
@@ -207,20 +209,30 @@ def _channel(
 ) -> np.ndarray:
     of_input, of_weight, of_output = op.zero_points or (0, 0, 0)
     if bias.dtype.kind == "f":
-        total = sums(x, weight, of_input)
-        total = arith.requantize(total, op.rshift, "i16") if op.narrow else total
-        return factors.requantize_real(total, rows.reshape(bias.shape), bias, op.type.dtype)
+
+        def end_of_reals(total: Array, factor: Array, bias: Array) -> Array:
+            total = requantized(total, None, op.rshift, "i16") if op.narrow else total
+            return factors.requantize_real(total, factor, bias, op.type.dtype)
+
+        return by_block(end_of_reals, op.type.numpy, sums(x, weight, of_input), rows.reshape(bias.shape), bias)
     centred = weight.astype(np.int16) - of_weight if of_weight else weight
-    total = sums(x, centred, of_input).astype(np.int64, copy=False)
-    total = arith.saturate(total + arith.saturate(corrected_bias(op, weight, bias, over_depth), "i32"), "i32")
-    if op.narrow:
-        unsigned = rows.dtype == np.int16 and op.type.dtype == "u8"
-        total = arith.requantize(total, op.rshift, "u16" if unsigned else "i16")
-    if rows.dtype == np.int16:
-        return arith.saturate(total >> factors.shifts(rows).reshape(bias.shape).astype(total.dtype), op.type.dtype)
+    corrected = arith.saturate(corrected_bias(op, weight, bias, over_depth), "i32")
+    shifts = rows.dtype == np.int16
     shape = (-1, *bias.shape[1:]) if len(rows) > 1 else ()
-    multiplier, shift, *offset = (column.reshape(shape) for column in rows.T)
-    return factors.requantize(total, multiplier, shift, op.type.dtype, of_output + (offset[0] if offset else 0))
+    columns = [factors.shifts(rows).reshape(shape)] if shifts else [column.reshape(shape) for column in rows.T]
+    narrow = "u16" if shifts and op.type.dtype == "u8" else "i16"
+
+    def end(total: Array, bias: Array, first: Array, *others: Array) -> Array:
+        if op.narrow and is_held(total) and peak(bias) <= HELD:  # the sum fits i32, too
+            total = requantized(total, bias, op.rshift, narrow)
+        else:
+            total = requantized(total.astype(np.int64), bias, 0, "i32")
+            total = arith.requantize(total, op.rshift, narrow) if op.narrow else total
+        if shifts:
+            return floor_shifted(total, first, op.type.dtype)
+        return factors.requantize(total, first, others[0], op.type.dtype, of_output + sum(others[1:]))
+
+    return by_block(end, op.type.numpy, sums(x, centred, of_input), corrected, *columns)
 
 
 def corrected_bias(

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmcompiler.ir import Function, Operation, Value
 from bmcompiler.ir.keys import is_weight
-from bmcompiler.numeric.arrays import Doubles, Floats, Indices
+from bmcompiler.numeric.arrays import Floats, Indices
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.layers.norm import LastAxesNorm, Scale
 from bmcompiler.ops.modes import Products
@@ -28,7 +28,7 @@ class Layer:
     op: Operation
     reads: Indices
     makes: Indices
-    matrix: Doubles | None
+    matrix: Floats | None
 
 
 class ChannelScales:
@@ -85,7 +85,7 @@ class ChannelScales:
         constant = all(is_weight(value) for value in op.operands[1:])
         if weight is None or not constant or op.attributes.get("activation", "") not in ("", "relu"):
             return False
-        matrix = _matrix(op, np.abs(weight.astype(np.float64)))
+        matrix = _matrix(op, np.abs(weight))
         rank = op.operands[0].type.rank
         axis = {"matmul": rank - 1, "scale": op.attributes.get("axis", 1) % rank}.get(op.short_name, 1)
         if matrix is None or op.attributes.get("transpose_left"):
@@ -208,7 +208,7 @@ class ChannelScales:
         return k
 
 
-def _matrix(op: Operation, weight: Doubles) -> Doubles | None:
+def _matrix(op: Operation, weight: Floats) -> Floats | None:
     """Weights as (groups, outputs of a group, inputs of a group), the largest of all taps."""
     groups = op.attributes.get("group", 1)
     if op.short_name == "scale":

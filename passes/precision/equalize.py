@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from math import prod
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import STATED, is_weight
 from bmcompiler.numeric.arrays import Array, Doubles, Floats, Mask
+from bmcompiler.numeric.by_block import blocks, by_block
 from bmcompiler.passes.precision.channel_scales import ChannelScales, Layer
 from bmcompiler.passes.quantization.state import calibration_of
 from bmcompiler.passes.rewriting import make
@@ -98,8 +99,9 @@ class _Equalizer:
         def observe(value: Value, array: Array) -> None:
             if value in self.channels.ids and value.type.is_float:
                 axis = self.channels.ids[value][0]
-                rows = np.abs(np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)).max(axis=1, initial=0.0)
-                peaks[value] = np.maximum(peaks.get(value, 0.0), np.nan_to_num(rows))
+                rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+                peak = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+                peaks[value] = np.maximum(peaks.get(value, 0.0), np.nan_to_num(peak))
 
         for step in steps:
             run_function(self.module, self.function, step, observe)
@@ -125,10 +127,8 @@ class _Equalizer:
             for layer in self.layers:
                 if layer.matrix is None:
                     continue
-                matrix = _scaled(layer.matrix, layer, factors)
+                rows, columns = _peaks(layer.matrix, layer, factors)
                 alive = live[layer.reads] | (layer.reads == 0)
-                rows = matrix.max(axis=2).reshape(-1)
-                columns = matrix.max(axis=1).reshape(-1)
                 np.maximum.at(made, layer.makes, rows / max(rows.max(initial=0.0), _TINY))
                 peak = columns[alive].max(initial=0.0) if alive.any() else columns.max(initial=0.0)
                 np.maximum.at(read, layer.reads, np.minimum(columns / max(peak, _TINY), 1.0))
@@ -154,13 +154,13 @@ class _Equalizer:
             for index, vector in enumerate(op.operands[1:], 1):
                 self._replace(op, index, (self._known(vector) * makes).astype(np.float32))
             return True
-        weight = self._known(op.operands[1])
-        scaled = _times(op, weight.astype(np.float64), 1 / reads, makes)
+        scaled = _times(op, self._known(op.operands[1]), 1 / reads, makes)
         if dead.any() and not dead.all():
-            limit = float(np.abs(_times(op, scaled, (~dead).astype(np.float64), np.ones_like(makes))).max())
-            cut = _times(op, np.ones_like(scaled), np.where(dead, limit, np.inf), np.ones_like(makes))
-            scaled = np.clip(scaled, -cut, cut)
-        self._replace(op, 1, scaled.astype(np.float32))
+            cut = prod(_by_channel(op, scaled.shape, np.where(dead, 0.0, np.inf), np.ones_like(makes)), start=1.0)
+            limit = np.abs(scaled).max(where=cut > 0, initial=0.0)
+            bounds = np.maximum(cut, limit).astype(np.float32)
+            scaled = by_block(lambda w, most: np.clip(w, -most, most), scaled.dtype, scaled, bounds)
+        self._replace(op, 1, scaled)
         if len(op.operands) > 2:
             bias = self._known(op.operands[2])
             self._replace(op, 2, (bias * makes.reshape(bias.shape)).astype(np.float32))
@@ -174,22 +174,40 @@ class _Equalizer:
         op.set_operand(index, new.result)
 
 
-def _scaled(matrix: Doubles, layer: Layer, factors: Doubles) -> Doubles:
+def _peaks(matrix: Floats, layer: Layer, factors: Doubles) -> tuple[Doubles, Doubles]:
+    """The largest weight, as the factors have it, of each output and of each input; what fits caches at a time."""
     groups, outputs, inputs = matrix.shape
     made = factors[layer.makes].reshape(groups, outputs, 1)
-    return matrix * made / factors[layer.reads].reshape(groups, 1, inputs)
+    read = factors[layer.reads].reshape(groups, 1, inputs)
+    rows, columns = np.zeros((groups, outputs)), np.zeros((groups, inputs))
+    for block in blocks(matrix.shape[:2], inputs):
+        part = np.multiply(matrix[block], made[block], dtype=np.float64)
+        part /= read[block[0]]
+        rows[block] = part.max(axis=2, initial=0.0)
+        np.maximum(columns[block[0]], part.max(axis=1, initial=0.0), out=columns[block[0]])
+    return rows.reshape(-1), columns.reshape(-1)
 
 
-def _times(op: Operation, weight: Doubles, reads: Doubles, makes: Doubles) -> Any:
-    """Weights of a layer times a factor per channel read and one per channel made."""
+def _times(op: Operation, weight: Floats, reads: Doubles, makes: Doubles) -> Floats:
+    """Weights of a layer times a factor per channel read and one per channel made, in float64 and rounded once."""
+
+    def scaled(weight: Array, *each: Array) -> Array:
+        product = weight.astype(np.float64)
+        for factors in each:
+            product *= factors
+        return product
+
+    return by_block(scaled, np.dtype(np.float32), weight, *_by_channel(op, weight.shape, reads, makes))
+
+
+def _by_channel(op: Operation, shape: tuple[int, ...], reads: Doubles, makes: Doubles) -> tuple[Doubles, ...]:
+    """Factors by channel as they broadcast against the weights of a layer, to be multiplied one after the other."""
     groups = op.attributes.get("group", 1)
     if op.short_name == "scale":
-        return weight * (reads * makes).reshape(weight.shape)
+        return ((reads * makes).reshape(shape),)
     if op.short_name == "matmul":
         rows, columns = (makes, reads) if op.attributes.get("transpose_right") else (reads, makes)
-        return weight * rows[:, None] * columns
-    taps = weight.reshape(groups, -1, *weight.shape[1:])  # (groups, outputs, inputs, ...) or for deconv the other way
+        return rows[:, None], columns[None]
     first, second = (makes, reads) if op.short_name == "conv" else (reads, makes)
-    ones = (1,) * (weight.ndim - 2)
-    both = first.reshape(groups, -1, 1, *ones) * second.reshape(groups, 1, -1, *ones)
-    return (taps * both).reshape(weight.shape)
+    both = first.reshape(groups, -1, 1) * second.reshape(groups, 1, -1)  # (groups, outputs, inputs), or inputs first
+    return (both.reshape(*shape[:2], *(1,) * (len(shape) - 2)),)

@@ -112,6 +112,11 @@ class Quantize(Pass):
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         need_tensor_ops(module)
         found = [self._function(module, function, ctx) for function in module.functions]
+        look, reference = calibration_of(ctx).look, plan_of(ctx).reference
+        if look is not None:
+            look.taken()
+        if reference is not None:
+            reference[1].remembered.forget()
         module.functions = [low.new for low in found]
         module.weights.clear()
         for low in found:
@@ -127,7 +132,7 @@ class Quantize(Pass):
         self._save(function, choice, low, accepted, ctx)
         if self.report:
             for op, text in low.reports.items():
-                ctx.log(f"{op.label} ({op.short_name}): {text}")
+                ctx.log(f"{op.label} ({op.short_name}): {text()}")
         return low
 
     @property

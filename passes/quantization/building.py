@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -52,7 +52,7 @@ class Building(Growing[F]):
         self.ints: dict[Value, Value] = {}
         self.others: dict[tuple[Value, F], Value] = {}
         self.constants: dict[Value, Value] = {}
-        self.reports: dict[Operation, str] = {}
+        self.reports: dict[Operation, Callable[[], str]] = {}
         self.made: dict[Operation, list[Operation]] = {}
         for argument in function.arguments:
             if argument.dtype == "f32" and integer_io:
@@ -99,8 +99,8 @@ class Building(Growing[F]):
         """Whether an op of the old function was lowered in a mode that it has beside others."""
         return any(new.attributes.get("mode") == mode for new in self.made[op])
 
-    def report(self, op: Operation, text: str) -> None:
-        """Note what the user should know of an op; the last text counts."""
+    def report(self, op: Operation, text: Callable[[], str]) -> None:
+        """Note what tells the user of an op, should somebody ask; the last one counts."""
         self.reports[op] = text
 
     # -- what the pass uses; `made`: new ops by the old op that they stand for ----------------------------------------

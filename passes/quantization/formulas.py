@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from bmcompiler.errors import FileFormatError
-from bmcompiler.numeric.arrays import Array, Doubles, Int8s, Int16s
+from bmcompiler.numeric.arrays import Array, Int8s, Int16s
+from bmcompiler.numeric.by_block import by_block
 
 MAX_SHIFT = 31
 """A shift field has 5 bits (bm1880.md 8.3)."""
@@ -87,24 +89,46 @@ def linear(weight: Array, bias: Array | None, source: float, wanted: float, shif
 
     Raises FileFormatError for weights that are not finite, or do not fit with the given shift.
     """
-    weight_peak = float(np.abs(weight).max(initial=0.0))
-    bias_peak = 0.0 if bias is None else float(np.abs(bias).max(initial=0.0))
+    weight_peak = largest(weight)
+    bias_peak = 0.0 if bias is None else largest(bias)
     if not math.isfinite(weight_peak + bias_peak):
         raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
     target = wanted
     if shift is None:
         target, shift = _range_and_shift(weight_peak, bias_peak, source, wanted)
     factor, bias_factor = source / target * 2.0**shift, 128 / target * 2.0**shift
-    weight_q = np.floor(np.asarray(weight, np.float64) * factor + 0.5)
-    bias_q = np.zeros(0) if bias is None else np.floor(np.asarray(bias, np.float64) * bias_factor + 0.5)
-    if not (_within(weight_q, I8) and _within(bias_q, I16)):
-        raise FileFormatError(f"its weights leave int8, or its biases int16, with the right shift {shift} of the table")
-    integers = weight_q.astype(np.int8), None if bias is None else bias_q.astype(np.int16)
-    return Linear(*integers, shift, target, 1 / factor, 1 / bias_factor)
+    reason = f"its weights leave int8, or its biases int16, with the right shift {shift} of the table"
+
+    def integers(reals: Array, factor: float, limit: int) -> Array:
+        scaled = reals.astype(np.float64)
+        scaled *= factor
+        scaled += 0.5
+        np.floor(scaled, out=scaled)
+        if scaled.size and not (scaled.min() >= -limit - 1 and scaled.max() <= limit):
+            raise FileFormatError(reason)
+        return scaled
+
+    weight_q = by_block(partial(integers, factor=factor, limit=I8), np.dtype(np.int8), weight)
+    bias_q = None
+    if bias is not None:
+        bias_q = by_block(partial(integers, factor=bias_factor, limit=I16), np.dtype(np.int16), bias)
+    return Linear(weight_q, bias_q, shift, target, 1 / factor, 1 / bias_factor)
 
 
-def _within(integers: Doubles, limit: int) -> bool:
-    return not integers.size or bool(integers.min() >= -limit - 1 and integers.max() <= limit)
+def largest(array: Array) -> float:
+    """The largest magnitude, NaN where there is one."""
+    return float(np.maximum(array.max(initial=0.0), -array.min(initial=0.0)))
+
+
+def nearest(array: Array, scale: float, limit: int) -> Int8s:
+    """Reals over a scale to the nearest integers, halves to even, of at most a magnitude."""
+
+    def integers(reals: Array) -> Array:
+        steps = reals.astype(np.float64)
+        steps /= scale
+        return np.clip(np.rint(steps, out=steps), -limit, limit, out=steps)
+
+    return by_block(integers, np.dtype(np.int8), array)
 
 
 def _range_and_shift(weight_peak: float, bias_peak: float, source: float, wanted: float) -> tuple[float, int]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from bmcompiler.ir import Operation
+from bmcompiler.ir.keys import is_weight
 from bmcompiler.numeric.arrays import Array, Indices
 from bmcompiler.ops.layers.nn import Conv, Matmul
+
+_DEPTH = 1152
+"""The longest sums that are looked at: moments take 5 MB and their layer some 30 ms then."""
 
 
 def has_rows(op: Operation) -> bool:
@@ -15,6 +21,14 @@ def has_rows(op: Operation) -> bool:
     if isinstance(op, Matmul):
         return op.right.type.rank == 2 and not op.transpose_left
     return isinstance(op, Conv)
+
+
+def has_constant_rows(op: Operation) -> bool:
+    """Whether a layer has rows and real weights, and its sums are not longer than may be measured."""
+    if not has_rows(op) or not is_weight(op.operands[1]) or not op.operands[0].type.is_float:
+        return False
+    shape = op.operands[1].shape
+    return (op.operands[0].shape[-1] if len(shape) == 2 else prod(shape[1:])) <= _DEPTH
 
 
 def as_matrices(op: Operation, weight: Array) -> Array:

@@ -49,7 +49,9 @@ class Nets:
         ways = {op: None if op in in_float else modes.get(op) for op in ops}
         key = levels, tuple(ways.values())
         if key not in self._known:
-            scheme: Scheme = self.scales(modes, layers=self._layers) if self.scales else Shifts(modes)
+            scheme: Scheme = (
+                self.scales(modes, layers=self._layers) if self.scales else Shifts(modes, layers=self._layers)
+            )
             floats = {**in_float, **{op: "" for op in ops if op not in modes and op not in in_float}}
             low, accepted = self._settled(scheme, floats)
             refused = levels, tuple(ways[op] if op in accepted else None for op in ops)
@@ -68,7 +70,9 @@ class Nets:
         """The net as it is to be. other_biases: than those of the layers that are known."""
         layers = {} if other_biases else self._layers
         scheme: Scheme = (
-            self.scales(modes, integer_io, layers=layers, rounder=rounder) if self.scales else Shifts(modes, rounder)
+            self.scales(modes, integer_io, layers=layers, rounder=rounder)
+            if self.scales
+            else Shifts(modes, rounder, layers)
         )
         return self._settled(scheme, dict(in_float))
 

@@ -8,18 +8,15 @@ import numpy as np
 
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Operation, Quant, Value
-from bmcompiler.ir.keys import is_weight
 from bmcompiler.numeric.arrays import Array, Int8s
 from bmcompiler.numeric.blas import one_blas_thread
 from bmcompiler.passes.precision.calibrate import tensor_names
 from bmcompiler.passes.quantization.formulas import I8
-from bmcompiler.passes.quantization.moments import as_matrices, as_weight, has_rows, rows_of
+from bmcompiler.passes.quantization.moments import as_matrices, as_weight, has_constant_rows, rows_of
 
 Steps = Sequence[Mapping[str, Array]]
 Found = dict[tuple[str, "float | Quant"], "Int8s | None"]
 """Integers by layer name and scale; None where the nearest ones stay."""
-_DEPTH = 1152
-"""The longest sums that are looked at: moments take 5 MB and their layer some 30 ms then."""
 _ROWS, _JUDGES = 2048, 256
 """Rows of a layer that are measured, and on how many others its integers are judged."""
 _KEPT = 1 << 20
@@ -41,7 +38,7 @@ class WeightRounding:
 
     def __init__(self, function: Function, found: Found | None = None) -> None:
         names = tensor_names(function)
-        self.names = {op: names[op.results[0]][0] for op in function.ops if _is_looked_at(op)}
+        self.names = {op: names[op.results[0]][0] for op in function.ops if has_constant_rows(op)}
         self.found: Found = {} if found is None else found
         self.counts: dict[Operation, int] = {}
         self.moments: dict[Operation, Array] = {}
@@ -52,10 +49,21 @@ class WeightRounding:
         """How many layers have other integers than the nearest."""
         return len({name for (name, _), each in self.found.items() if each is not None})
 
-    def measure(self, module: Module, function: Function, steps: Steps) -> None:
-        """Moments and rows of all layers, from the float net on steps of samples."""
+    def measure(
+        self,
+        module: Module,
+        function: Function,
+        steps: Steps,
+        known: Sequence[Mapping[Value, Array]] | None = None,
+    ) -> None:
+        """Moments and rows of all layers, from the float net on steps of samples. known: what layers read there."""
         for number, step in enumerate(steps):
-            run_function(module, function, step, self.observer(module, number, len(steps)))
+            observe = self.observer(module, number, len(steps))
+            if known is None:
+                run_function(module, function, step, observe)
+                continue
+            for value, array in known[number].items():
+                observe(value, array)
 
     def observer(self, module: Module, number: int, count: int) -> Callable[[Value, Array], None]:
         """Who watches one of `count` steps: the second and every other one are measured, the rest judge."""
@@ -136,17 +144,9 @@ def _pulls(moments: Array, rows: int) -> Array:
     return np.divide(moments, own, out=np.zeros_like(moments), where=own > 0)
 
 
-def _is_looked_at(op: Operation) -> bool:
-    if not has_rows(op) or not is_weight(op.operands[1]) or not op.operands[0].type.is_float:
-        return False
-    shape = op.operands[1].shape
-    depth = op.operands[0].shape[-1] if len(shape) == 2 else int(np.prod(shape[1:]))
-    return depth <= _DEPTH
-
-
 def _key(op: Operation) -> str:
     weight = op.operands[1].op
-    assert weight is not None, "`_is_looked_at` asks for weights"
+    assert weight is not None, "`has_constant_rows` asks for weights"
     return str(weight.attributes["key"])
 
 

@@ -28,7 +28,7 @@ from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.codegen.build import dense_strides as global_strides
 from bmcompiler.codegen.groups.timeline import HIDDEN
 from bmcompiler.codegen.hazards import Range
-from bmcompiler.codegen.tiling import Box, Buffer, TileWork
+from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Conv, Convolution, Deconv, Matmul
@@ -120,9 +120,14 @@ class IntConvKernel(ConvGeometry):
         packed = partial(self.work, op, whole=True) if item_bytes(op.result) == 1 else None
         return fold_inside(self, op, box, self.work(op, box, whole=True), packed)
 
-    def work(self, op: Convolution, box: Box, whole: bool = False) -> TileWork:
+    def _search(self, op: Convolution) -> tuple[tuple[Axis, ...], Callable[[Box], TileWork], Hashable]:
+        """Tilings with other channels share their inputs, and how these are cut."""
+        grid, _, key = super()._search(op)
+        return grid, partial(self.work, op, cuts={}), key
+
+    def work(self, op: Convolution, box: Box, whole: bool = False, cuts: dict[Box, bool] | None = None) -> TileWork:
         requantize, (c0, c1) = Requantize(self.machine, op), box[1]
-        bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, requantize, box))
+        bands, slides, dims = self._parts(op, [box] if whole else self._cut(op, requantize, box, cuts))
         weights = self._weights(op, requantize, c0, c1)
         framed = whole and any(slides[0].frame) and not self.folds_rows(op)
         axes = "nchw" if op.group > 1 else "nhw"
@@ -191,13 +196,23 @@ class IntConvKernel(ConvGeometry):
         starts = (min(y0 + k * rows, y1 - rows) for k in range(count))
         return [((n0, n1), channels, (y, y + rows), columns) for y in starts]
 
-    def _cut(self, op: Convolution, requantize: Requantize, box: Box) -> list[Box]:
-        """A tile as it is or in bands, whichever takes less time; tiles that share their input are cut alike."""
+    def _cut(
+        self, op: Convolution, requantize: Requantize, box: Box, known: dict[Box, bool] | None = None
+    ) -> list[Box]:
+        """A tile as it is or in bands, whichever takes less time; tiles that share their input are cut alike.
+
+        known: whether tiles of all channels are cut, where that was asked; what is found is added.
+        """
         channels = box[1] if op.group > 1 else (0, op.type.shape[1])
         judged: Box = (box[0], channels, *box[2:])
-        choices = [judged], self._bands(op, judged)
-        plain, banded = (self._time(op, requantize, *self._parts(op, bands)[1:]) for bands in choices)
-        return [box] if plain <= banded else self._bands(op, box)
+        cut = None if known is None else known.get(judged)
+        if cut is None:
+            choices = [judged], self._bands(op, judged)
+            plain, banded = (self._time(op, requantize, *self._parts(op, bands)[1:]) for bands in choices)
+            cut = plain > banded
+            if known is not None:
+                known[judged] = cut
+        return self._bands(op, box) if cut else [box]
 
     def _parts(self, op: Convolution, bands: list[Box]) -> tuple[list[Box], list[Slide], Shape]:
         """Bands, their inputs, and the shape of the tile of results."""

@@ -17,7 +17,7 @@ from bmcompiler.numeric.arrays import Array
 from bmcompiler.numeric.blas import in_parallel
 from bmcompiler.numeric.quant_modes import ASYMMETRIC
 from bmcompiler.ops.base import Pair, Quad, TensorOp, attr, operand, optional_operand, tensorop
-from bmcompiler.ops.modes import Products, check_quantized, requantize_products
+from bmcompiler.ops.modes import Products, Sums, check_quantized, requantize_products
 from bmcompiler.ops.shared import activated, broadcast_shape, need_activation, widened
 
 _COLUMN_VALUES = 1 << 20
@@ -93,8 +93,9 @@ class Conv(Convolution):
 
         def sums(x: Array, weight: Array, border: int) -> Array:
             if not border:
-                return arith.conv2d(x, weight, **geometry)
-            return arith.conv2d(_padded(x, self.pads, border), weight, **{**geometry, "pads": (0, 0, 0, 0)})
+                return arith.conv2d(x, weight, **geometry, floats=True)
+            inside = {**geometry, "pads": (0, 0, 0, 0)}
+            return arith.conv2d(_padded(x, self.pads, border), weight, **inside, floats=True)
 
         shaped = None if bias is None else bias[:, None, None]
         over_depth: Any = lambda w: w.sum((1, 2, 3))[:, None, None]  # noqa: E731
@@ -249,7 +250,8 @@ class Matmul(Products):
         b = right.swapaxes(-1, -2) if self.transpose_right else right
         if not self.left.type.is_float:
             over_depth: Any = lambda w: w.sum(-2, keepdims=True)  # noqa: E731
-            out = requantize_products(self, lambda a, b, _: arith.matmul(a, b), a, b, bias, over_depth, factors)
+            sums: Sums = lambda a, b, _: arith.matmul(a, b, floats=True)  # noqa: E731
+            out = requantize_products(self, sums, a, b, bias, over_depth, factors)
             return activated(self, out)
         a_wide, b_wide, bias_wide = widened(a, b, bias)
         out = np.matmul(a_wide, b_wide)

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmcompiler.evaluation.decisions import AUTO, decisions
 from bmcompiler.files.carried import Carried
-from bmcompiler.interpreter import evaluate_op, run_function
+from bmcompiler.interpreter import Compute, evaluate_op, run_function
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.numeric.arrays import Array, Doubles
 from bmcompiler.options import Judged, Progress
@@ -18,6 +18,7 @@ from bmcompiler.parallel.task import InlinePool, Pool
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.clusters import Clusters, looked_at
 from bmcompiler.passes.quantization.choice.measured import Measured, energies_of, mean
+from bmcompiler.passes.quantization.choice.remembered import Remembered
 from bmcompiler.passes.quantization.choice.tasks import (
     BEFORE,
     Inputs,
@@ -71,6 +72,7 @@ class Reference:
         self.judge = decisions(function, self.wanted, metric)
         self.clusters = Clusters(self.outputs, self.judge.least)
         self.energies: dict[Unit, float] = {}
+        self.remembered = Remembered()
         self._measured: WeakKeyDictionary[Building[Any], dict[int, Measured]] = WeakKeyDictionary()
 
     def _watch(self, step: Inputs) -> dict[Value, Array]:
@@ -98,7 +100,7 @@ class Reference:
             self.energies[unit] = energy([finite(exact)])
 
         for k in steps:
-            _run_by_unit(low, self.steps[k], units, compare)
+            _run_by_unit(low, self.steps[k], units, compare, self.remembered.computing(low, k))
         return found
 
     def _compute(self, unit: Unit, values: Mapping[Value, Array]) -> Array:
@@ -161,7 +163,12 @@ class Reference:
         known = {value: places[new] for value, new in news.items() if new is not None}
         whole = [value in self.whole for value in known]
         task = RunStep(self._carried(low.new, low.module), list(known.values()), whole)
-        found = dict(self.pool.run(task, enumerate(_fed(low, self.steps[k]) for k in steps)))
+        fed = (_fed(low, self.steps[k]) for k in steps)
+        if type(self.pool) is InlinePool:  # another one may have its own reasons to see all parts
+            computing = [self.remembered.computing(low, k) for k in steps]
+            found = dict(enumerate(task.looked(low.module, *each) for each in zip(fed, computing)))
+        else:
+            found = dict(self.pool.run(task, enumerate(fed)))
         return {k: self._judged(k, dict(zip(known, found[number]))) for number, k in enumerate(steps)}
 
     def _judged(self, step: int, found: Mapping[Value, Array]) -> Measured:
@@ -201,6 +208,7 @@ def _run_by_unit(
     inputs: Inputs,
     units: Sequence[Unit],
     look: Callable[[Unit, Mapping[Value, Array]], None],
+    compute: Compute,
 ) -> None:
     """Let each unit look at what it reads and makes, values of the old function as the new one computes them.
 
@@ -233,7 +241,7 @@ def _run_by_unit(
                     for old in olds[each]:
                         del seen[old]
 
-    run_function(low.module, low.new, _fed(low, inputs), observe)
+    run_function(low.module, low.new, _fed(low, inputs), observe, compute=compute)
 
 
 def _fed(low: Building[Any], inputs: Inputs) -> dict[str, Array]:

@@ -34,13 +34,15 @@ def rounded(
     these leave no cluster a larger error than `enough`, and in any where that is EXACT. nearest: gives the net with
     them, which may have been measured before.
     """
+    known = None if reference.look is None else reference.look.taken()
     steps, judges = reference.steps, range(0, len(reference.steps), 2)
     rounding = WeightRounding(function)
     before = reference.output_errors(nearest(), judges) if len(steps) > 1 else np.zeros(0)
     large = sum(op.products() for op in function.ops) > _LARGE
     if len(steps) < 2 or (before <= (enough if large else EXACT) ** 2).all():
         return lower(None), rounding, None
-    rounding.measure(module, function, steps)
+    rounding.measure(module, function, steps, known)
+    del known
     better = lower(rounding)
     now = reference.output_errors(better[0], judges)
     if rounding.layers and confirmed(now, before):

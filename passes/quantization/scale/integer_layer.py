@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import log2, sqrt
+from math import isfinite, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from bmcompiler.ir import Quant
 from bmcompiler.numeric.arrays import Array, Int8s
 from bmcompiler.numeric.quant_modes import ASYMMETRIC, HIGH, LARGEST_SCALE, LOW, SMALLEST_SCALE, rescale
 from bmcompiler.passes.quantization.base import NoInt8Form
-from bmcompiler.passes.quantization.formulas import I8, I16, linear
+from bmcompiler.passes.quantization.formulas import I8, I16, largest, linear, nearest
 from bmcompiler.passes.quantization.scale.formats import Format, single
 
 _I32 = (1 << 31) - 1
@@ -60,10 +60,10 @@ def integer_layer(
 
     Raises FileFormatError for weights that are not finite, NoInt8Form for scales that no mode has.
     """
-    for array in (weight, bias):
-        if array is not None and not np.isfinite(array).all():
-            raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
-    peak = float(np.abs(weight).max(initial=0.0)) or 1.0
+    peak = largest(weight)
+    if not isfinite(peak + (0.0 if bias is None else largest(bias))):
+        raise FileFormatError("its weights hold NaN or infinity", remedy="give the weights of a net that works")
+    peak = peak or 1.0
     weight_scale = single(peak / I8)
     unit = source.scale * weight_scale
     if mode != ASYMMETRIC and wanted.dtype in ("i8", "u8"):
@@ -78,7 +78,7 @@ def integer_layer(
     attributes: dict[str, Any] = {"mode": mode, "scale": in_range(unit / wanted.scale)}
     if mode == ASYMMETRIC:
         attributes["zero_points"] = (source.zero_point, 0, wanted.zero_point)
-    integers = np.clip(np.rint(np.asarray(weight, np.float64) / weight_scale), -I8, I8).astype(np.int8)
+    integers = nearest(weight, weight_scale, I8)
     wide = None if bias is None else np.rint(np.asarray(bias, np.float64) / unit)
     if wide is not None and np.abs(wide).max(initial=0.0) > _I32:
         raise NoInt8Form("its bias is too large for its scales")

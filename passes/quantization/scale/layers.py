@@ -44,7 +44,7 @@ class Layers(Tensors):
             operands = [x, *self.constants_of(ints, op.operands[1], op.bias)]
             attributes = {**kept(op), **ints.attributes, **after(op, ints.result)}
             out = self.emit(op.opname, operands, attributes, ints.result)
-            self._report(op, ints)
+            self.report(op, partial(_told, ints))
             return out
 
         return self.first_of([partial(attempt, *each) for each in self.attempts(op) if _fits(op, each[0])])
@@ -59,7 +59,7 @@ class Layers(Tensors):
             operands = [self.as_maps(x, affine.axis), *self.constants_of(ints, affine.like, None)]
             attributes = {"group": len(kernel), **ints.attributes, **after(op, ints.result)}
             out = self.emit("conv", operands, attributes, ints.result)
-            self._report(op, ints)
+            self.report(op, partial(_told, ints))
             return self.as_before(out, x.shape)
 
         return self.first_of([partial(attempt, *each) for each in self.attempts(op)])
@@ -98,15 +98,6 @@ class Layers(Tensors):
             return factored_layer(op, real.weight, real.bias, source, wanted)
         return integer_layer(mode, real.weight, real.bias, source, wanted, free=free)
 
-    def _report(self, op: TensorOp, ints: Layer) -> None:
-        text = f"mode {ints.attributes['mode']}"
-        if "scale" in ints.attributes:
-            text += f", factor {ints.attributes['scale']:.5g}"
-        text += f" -> {ints.result.dtype}, scale {ints.result.scale:.5g}"
-        if ints.bias is not None:
-            text += f", largest bias {np.abs(ints.bias.astype(np.int64)).max(initial=0)}"
-        self.report(op, text)
-
 
 def within(op: Operation, wanted: Format) -> Format:
     """The format with saturation at 6 for relu6."""
@@ -133,3 +124,14 @@ def kept(op: Operation) -> dict[str, Any]:
 def _fits(op: TensorOp, mode: str) -> bool:
     """Whether an op has a mode at all: a transposed convolution is not asymmetric (bmlang.md 3.4)."""
     return mode != ASYMMETRIC or not isinstance(op, Deconv)
+
+
+def _told(ints: Layer) -> str:
+    """What the user should know of a layer."""
+    text = f"mode {ints.attributes['mode']}"
+    if "scale" in ints.attributes:
+        text += f", factor {ints.attributes['scale']:.5g}"
+    text += f" -> {ints.result.dtype}, scale {ints.result.scale:.5g}"
+    if ints.bias is not None:
+        text += f", largest bias {np.abs(ints.bias.astype(np.int64)).max(initial=0)}"
+    return text

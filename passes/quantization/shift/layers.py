@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,16 @@ class Layers(TwoTerms):
     def layer(self, op: Convolution | Matmul, weight: Array, bias: Array | None) -> Value:
         x = self.request(op.operands[0])
         shift = op.attributes.get(WEIGHT_SHIFT)
-        ints = _linear(op, weight, bias, threshold_of(x), self.wanted(op.result), shift)
+        source, wanted = threshold_of(x), self.wanted(op.result)
+        key = op, source, wanted, shift
+        if key not in self.layers:
+            self.layers[key] = _linear(op, weight, bias, source, wanted, shift)
+        ints: Linear = self.layers[key]
         attributes = _modes(op)
         doubled = self.in_two_terms(op, weight, bias, ints, attributes)
         if doubled is None:
             ints = replace(ints, weight=self.rounded(op, weight, ints.weight, ints.weight_scale))
-        self._report(op, ints, threshold_of(x))
+        self.report(op, partial(_told, ints, source))
         if doubled is not None:
             return doubled
         operands = [x, *self.layer_constants(ints, op.operands[1], op.bias)]
@@ -56,21 +61,23 @@ class Layers(TwoTerms):
         ints = _linear(op, kernel, affine.bias, source, self.wanted(op.result))
         operands = [self.as_maps(x, affine.axis), *self.layer_constants(ints, affine.like, None)]
         out = self.emit("conv", operands, {"group": len(kernel), "rshift": ints.shift}, ints.threshold)
-        self._report(op, ints, source)
+        self.report(op, partial(_told, ints, source))
         return self.as_before(out, x.shape)
 
     def matrix_product(self, op: Matmul, left: Value, right: Value) -> Value:
         threshold, shift = product_threshold(threshold_of(left), threshold_of(right), self.wanted(op.result))
         return self.emit("matmul", [left, right], {**_modes(op), "rshift": shift}, threshold)
 
-    def _report(self, op: TensorOp, ints: Linear, source: float) -> None:
-        magnitudes = np.abs(ints.weight.astype(np.int16))
-        text = f"shift {ints.shift}, threshold {source:.5g} -> {ints.threshold:.5g}"
-        text += f", largest weight {magnitudes.max(initial=0)}, weights at the limit {np.mean(magnitudes == 127):.2%}"
-        text += f", weights rounded to 0 {np.mean(magnitudes == 0):.1%}"
-        if ints.bias is not None:
-            text += f", largest bias {np.abs(ints.bias.astype(np.int32)).max(initial=0)}"
-        self.report(op, text)
+
+def _told(ints: Linear, source: float) -> str:
+    """What the user should know of a layer."""
+    magnitudes = np.abs(ints.weight.astype(np.int16))
+    text = f"shift {ints.shift}, threshold {source:.5g} -> {ints.threshold:.5g}"
+    text += f", largest weight {magnitudes.max(initial=0)}, weights at the limit {np.mean(magnitudes == 127):.2%}"
+    text += f", weights rounded to 0 {np.mean(magnitudes == 0):.1%}"
+    if ints.bias is not None:
+        text += f", largest bias {np.abs(ints.bias.astype(np.int32)).max(initial=0)}"
+    return text
 
 
 def _linear(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,10 +18,14 @@ from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
 
 @dataclass
 class Shifts:
-    """int8 with power-of-two shifts. modes: of layers. rounder: which integers weights become; None: the nearest."""
+    """int8 with power-of-two shifts. modes: of layers. rounder: which integers weights become; None: the nearest.
+
+    layers: integers of layers, which schemes for one net may share: formats decide the rest.
+    """
 
     modes: Mapping[Operation, str] = field(default_factory=dict)
     rounder: WeightRounding | None = None
+    layers: dict[Hashable, Any] = field(default_factory=dict)
 
     conversions = CONVERSIONS
     layer_modes: ClassVar[tuple[str, ...]] = SHIFT_MODES
@@ -32,7 +36,7 @@ class Shifts:
         """See `Scheme.start`."""
         module, function = start.module, start.function
         plan = make_plan(function, start.calibrated, start.scaling, lambda value: array_of(module, value), start.exact)
-        return ShiftLowering(module, function, plan, start.target, self.modes, self.rounder)
+        return ShiftLowering(module, function, plan, start.target, self.modes, self.rounder, self.layers)
 
     def widen(self, function: Function, accepted: set[Operation]) -> bool:
         """Nothing is learnt from lowering: False."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.keys import MODE_NOTE, WEIGHT_SHIFT
 from bmcompiler.numeric.arrays import Array, Doubles, Int8s
+from bmcompiler.numeric.by_block import by_block
 from bmcompiler.numeric.two_terms import BITS, DOUBLE, INT8, MOST_FINER, finer_bits, left_over, second_term
 from bmcompiler.ops.layers.nn import Convolution, Deconv, Matmul
 from bmcompiler.passes.quantization.base import NoInt8Form
@@ -21,7 +22,10 @@ from bmcompiler.target import Target
 
 
 class TwoTerms(Thresholds):
-    """Formats, and layers in mode "double". modes: wanted, by layer; doubled: those that have it."""
+    """Formats, and layers in mode "double".
+
+    modes: wanted, by layer; doubled: those that have it. layers: integers of layers made before, for the same net.
+    """
 
     def __init__(
         self,
@@ -31,9 +35,11 @@ class TwoTerms(Thresholds):
         target: Target | None,
         modes: Mapping[Operation, str] | None = None,
         rounder: WeightRounding | None = None,
+        layers: dict[Hashable, Any] | None = None,
     ) -> None:
         super().__init__(module, function, plan, target, rounder=rounder)
         self.modes, self.doubled = modes or {}, set[Operation]()
+        self.layers = {} if layers is None else layers
 
     def in_mode(self, op: Operation, mode: str) -> bool:
         """See `Building.in_mode`."""
@@ -57,14 +63,18 @@ class TwoTerms(Thresholds):
         """
         if self.modes.get(op) != DOUBLE or WEIGHT_SHIFT in op.attributes:
             return None
-        rest = left_over(weight, first.weight, first.weight_scale)
-        if not second_term(rest, first.weight_scale).any():
+        key = op, DOUBLE, first.weight_scale
+        if key not in self.layers:
+            self.layers[key] = _second_term(weight, first.weight, first.weight_scale)
+        second = self.layers[key]
+        if not second.any():
             return None
         mark = self.mark()
         try:
             if isinstance(op, Matmul) or op.group == 1:
-                out = self._dense(op, rest, first, attributes)
+                out = self._dense(op, second, first, attributes)
             else:
+                rest = left_over(weight, first.weight, first.weight_scale)
                 out = self._summed(op, rest, bias, first, attributes)
         except NoInt8Form:
             self.rollback(mark)
@@ -74,15 +84,16 @@ class TwoTerms(Thresholds):
         self.doubled.add(op)
         return out
 
-    def _dense(self, op: Convolution | Matmul, rest: Doubles, first: Linear, attributes: Mapping[str, Any]) -> Value:
+    def _dense(self, op: Convolution | Matmul, second: Int8s, first: Linear, attributes: Mapping[str, Any]) -> Value:
         """One product with what is read and an eighth of it, one after the other."""
         x = self.request(op.operands[0])
         coarse = self.emit("muls_shift", [x], {"multiplier": 1, "rshift": BITS}, threshold_of(x) * 2.0**BITS)
         axis = len(x.shape) - (2 if op.transpose_left else 1) if isinstance(op, Matmul) else 1
         both = self.emit("concat", [x, coarse], {"axis": axis})
-        terms = [first.weight, second_term(rest, first.weight_scale)]
-        whole = np.concatenate(terms, axis=_depth_axis(op))
-        constants = self.layer_constants(_with_weight(first, whole), op.operands[1], op.bias)
+        key = op, BITS, first.weight_scale
+        if key not in self.layers:
+            self.layers[key] = np.concatenate([first.weight, second], axis=_depth_axis(op))
+        constants = self.layer_constants(_with_weight(first, self.layers[key]), op.operands[1], op.bias)
         return self.emit(op.opname, [both, *constants], {**attributes, "rshift": first.shift}, first.threshold)
 
     def _summed(
@@ -110,6 +121,11 @@ class TwoTerms(Thresholds):
             raise NoInt8Form("what the first term leaves is no finer than the result")
         multipliers = (1 << MOST_FINER, 1 << MOST_FINER - bits)
         return self.emit("mac_shift", results, {"multipliers": multipliers, "rshift": MOST_FINER}, first.threshold)
+
+
+def _second_term(weight: Array, first: Int8s, step: float) -> Int8s:
+    """That of a dense layer."""
+    return by_block(lambda w, w1: second_term(left_over(w, w1, step), step), first.dtype, weight, first)
 
 
 def _with_weight(ints: Linear, weight: Int8s) -> Linear:
