@@ -8,6 +8,7 @@ layers as MiniLM has them, of 384 channels and 12 heads. `bert_1024`: 1024 token
 heads; its scores exceed local memory.
 `bert_block`, `vit_block`: one layer of BERT-base on 384 tokens, of ViT-B/16 on 197: 768 channels, 12 heads, floats in.
 `swin_t`, `swin_stage1` to `swin_stage4`: all of Swin-T, and two layers of each of its stages (`models/swin.py`).
+`detr_layer`, `mobilevit_block`, `segformer_b0`: parts of others (`models/vision_transformers.py`).
 `gpt_step`: one step of a decoder: a token id and its place, keys and values of 31 tokens before it, 2 layers of 128
 channels and 4 heads, scores of 512 tokens by the table of embeddings, keys and values with the new ones.
 
@@ -201,6 +202,12 @@ def _swin(name: str) -> onnx.ModelProto:
     return swin.swin_t() if name == "swin_t" else swin.swin_stage(int(name[-1]) - 1)
 
 
+def _vision(name: str) -> onnx.ModelProto:
+    import vision_transformers
+
+    return vision_transformers.NETS[name]()
+
+
 def gpt() -> onnx.ModelProto:
     """Normalisation before each part; the keys and values so far are inputs."""
     net = Encoder("gpt_step", 1, 128, 4)
@@ -251,6 +258,7 @@ NETS: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert_tiny": partial(bert, "bert_tiny", 32, 128, 4, 4),
     "gpt_step": gpt,
 }
+VISION = ("detr_layer", "mobilevit_block", "segformer_b0")
 SWIN = ("swin_t", "swin_stage1", "swin_stage2", "swin_stage3", "swin_stage4")
 LONG: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert_1024": partial(bert, "bert_1024", 1024, 256, 8, 1),
@@ -260,6 +268,7 @@ LONG: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert_block": partial(block, "bert_block", 384, before=False),
     "vit_block": partial(block, "vit_block", 197, before=True),
     **{name: partial(_swin, name) for name in SWIN},
+    **{name: partial(_vision, name) for name in VISION},
 }
 """Too large for most tests."""
 

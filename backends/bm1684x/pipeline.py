@@ -54,6 +54,11 @@ PIPELINE = PipelineTable(
             "fill-lanes{kind=integers,planned=true}", "plans the whole net, whose floats are in place", BEST, BYTES
         ),
         PassRow("ordered-rows", "permutes of heads are in place, and have their time in local memory"),
+        PassRow(
+            "narrow-moves",
+            "copies that ordered-rows makes gathers of are these; long-runs takes moves as they stay",
+            precisions=(*HALVES, *BYTES),
+        ),
         PassRow("dead-code", "plans count nothing that is not compiled"),
         PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
         PassRow("split-images{level=1}", _COPIES, (1,)),

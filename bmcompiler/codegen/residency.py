@@ -13,7 +13,8 @@ before compute.
 3. Such an op is made in local memory only if all its operands are there: copies in global memory may cost nothing.
 4. Slices of a value that other groups read are gathered: made in their place in the whole, or copied there. When there
    is no room for the whole, they are stored and read from global memory instead.
-5. A box of what is there is read in its place where it lies like a tensor of its own, else a copy of it.
+5. A box of what is there is read in its place where it lies like a tensor of its own, else a copy of it; so is a
+   whole in another layout.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class _Planner:
                 and self._holds_already(other, contents)
                 and self.uses.reaches(contents, other)
             ):
-                fits = contents.box is not None and buffer.lane_bytes == self.copier.lane_bytes(contents)
+                fits = buffer.lane_bytes == self.copier.lane_bytes(contents)
                 return Held(other, self.copier.offset(other, contents) if fits else None)
         return None
 

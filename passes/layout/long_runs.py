@@ -15,6 +15,7 @@ from bmcompiler.ops.places.index import Gather
 from bmcompiler.ops.places.shape import Concat, Permute, Reshape, Slice, Split, Tile
 from bmcompiler.passes.drafts import origin_of
 from bmcompiler.passes.rewriting import PatternTable, TargetPatternPass, make, on, rebuild
+from bmcompiler.passes.support.pixel_shuffles import composed
 from bmcompiler.target import Target, unsupported_reason
 
 _Picking = Gather | Concat | Slice | Split | Tile
@@ -41,6 +42,7 @@ class LongRuns(TargetPatternPass):
        moves longer runs
     2. gather by constants, concat, split, or slice or tile of one axis, with few elements behind each index of it :
        operands with that axis in front, the op along axis 0, and a permute back
+    3. permute, a reshape that parts or joins axes, permute : one permute of the pieces of axes that both leave whole
     It is done where the target says that they take less time (`Target.moving_cycles`). Values only move.
     """
 
@@ -51,7 +53,7 @@ class LongRuns(TargetPatternPass):
 
     def table(self) -> PatternTable:
         return {
-            **on(Permute, self.steps),
+            **on(Permute, self.joined, self.steps),
             **on(Gather, self.in_front),
             **on(Concat, self.in_front),
             **on(Slice, self.in_front),
@@ -81,6 +83,30 @@ class LongRuns(TargetPatternPass):
         for each in made[:-1]:
             rewriter.insert_before(op, each)
         rewriter.replace_with(op, made[-1])
+        return True
+
+    def joined(self, op: Permute, rewriter: Rewriter) -> bool:
+        """Rule 3, from the first permute on: steps of its own would hide it."""
+        value, between = op.result, list[Reshape]()
+        while len(value.uses) == 1 and isinstance(user := next(iter(value.users)), Reshape):
+            value = user.result
+            between.append(user)
+        second = next(iter(value.users), None)
+        if len(value.uses) != 1 or not isinstance(second, Permute) or op.type.size < _LEAST:
+            return False
+        whole = composed(op, second)
+        if whole is None or any(PLACE_CPU in each.attributes for each in (op, second)):
+            return False
+        cells = make("reshape", [op.operands[0]], {"shape": whole[0]}, None, op.location)
+        one = Permute([cells.result], {"order": whole[1]}, None, op.location)
+        shaped = make("reshape", [one.result], {"shape": second.type.shape}, None, second.location)
+        if moving_time(self.target, one) >= sum(_least_time(self.target, each) for each in (op, second)):
+            for each in (shaped, one, cells):
+                each.drop_operands()
+            return False
+        rewriter.insert_before(second, cells)
+        rewriter.insert_before(second, one)
+        rewriter.replace_with(second, shaped, absorbed=[op])
         return True
 
     def in_front(self, op: _Picking, rewriter: Rewriter) -> bool:
@@ -118,6 +144,12 @@ def moving_time(target: Target, op: Permute) -> float:
     direct = target.moving_cycles(op) if unsupported_reason(target, op) is None else None
     found = inf if direct is None else direct
     return min(found, _quickest(target, op, shape, order)[0]) if 3 <= len(order) <= _MOST_AXES else found
+
+
+def _least_time(target: Target, op: Permute) -> float:
+    """Cycles of a permute in local memory, where that has it, or between places in global memory."""
+    lanes = target.local_cycles(op)
+    return moving_time(target, op) if lanes is None else min(lanes, moving_time(target, op))
 
 
 def _quickest(target: Target, op: Permute, shape: Shape, order: Order) -> tuple[float, tuple[Order, ...]]:

@@ -115,6 +115,19 @@ def test_images_and_groups_of_lanes_are_read_in_their_place() -> None:
     assert COPIER.copy(whole, Contents(value, value.shape, ((0, 1), (2, 8), (0, 5), (0, 5)))) is None
 
 
+@given(st.integers(1, 24), st.integers(1, 9), st.data())
+def test_two_layouts_of_a_whole_are_one_where_every_row_lies_alike(rows: int, size: int, data: st.DataObject) -> None:
+    value, lanes = Builder.new("net").input("x", TensorType((rows, size), "i8")), COPIER.chip.lanes
+    images = [data.draw(st.sampled_from([n for n in range(1, rows + 1) if rows % n == 0])) for _ in range(2)]
+
+    def places(n: int) -> list[tuple[int, int]]:
+        image, row, _, _ = COPIER.chip.strides((n, rows // n, 1, size))
+        return [(at % lanes, i * image + at // lanes * row) for i in range(n) for at in range(rows // n)]
+
+    outer, inner = (Contents(value, (n, rows // n, size)) for n in images)
+    assert COPIER.offset(outer, inner) == (0 if places(images[0]) == places(images[1]) else None)
+
+
 @given(nested(), nested())
 def test_boxes_know_what_lies_in_them(a: tuple[Contents, Contents], b: tuple[Contents, Contents]) -> None:
     outer, inner = a

@@ -66,6 +66,25 @@ def test_others_stay(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     assert not run_pipeline(_permuted(shape, order), "long-runs", PassContext(target=find_target("bm1684x")))
 
 
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_patches_that_become_sequences_of_pixels_are_permuted_once(chip: str) -> None:
+    """MobileViT: a map in patches of 2 x 2, and then a sequence for each of their pixels."""
+    b, side, width = Builder.new("net"), 16, 144
+    x = b.input("x", TensorType((1, width, 2 * side, 2 * side)))
+    rows = b.reshape(x, shape=[width * side, 2, side, 2])
+    patches = b.reshape(b.permute(rows, order=[0, 2, 1, 3]), shape=[1, width, side * side, 4])
+    module = b.outputs([b.permute(patches, order=[0, 3, 2, 1])], ["y"])
+    target = find_target(chip)
+    before = [target.moving_cycles(op) or 0 for op in module.main.ops if op.short_name == "permute"]
+    array = np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
+    wanted = run_module(module, {"x": array})["y"]
+    assert run_pipeline(module, "long-runs", PassContext(target=target))
+    verify_module(module)
+    after = [target.moving_cycles(op) or 0 for op in module.main.ops if op.short_name == "permute"]
+    assert len(after) == 2 and 2 * sum(after) < sum(before)
+    np.testing.assert_array_equal(run_module(module, {"x": array})["y"], wanted)
+
+
 def test_a_target_that_does_not_tell_keeps_them() -> None:
     assert not run_pipeline(_permuted((3, 48, 64), (2, 1, 0)), "long-runs", PassContext(target=find_target("dv700")))
 

@@ -137,6 +137,8 @@ class LocalCopier(ABC):
 
     def offset(self, outer: Contents, inner: Contents) -> int | None:
         """Bytes from the address of `outer` to a tensor within it that is just what `inner` would be alone."""
+        if outer.box is None and inner.box is None:
+            return 0 if self._lie_alike(outer, inner) else None
         place = self._place(outer, inner)
         if place is None:
             return None
@@ -146,6 +148,13 @@ class LocalCopier(ABC):
         counts = n, -(-c // self.chip.lanes), h, w
         same = all(a == b or count == 1 for a, b, count in zip(by, own, counts))
         return start if same and start % self.chip.alignment == 0 else None
+
+    def _lie_alike(self, a: Contents, b: Contents) -> bool:
+        """Whether two layouts of a whole are one: behind images that fill their lanes the next ones follow as rows."""
+        (n, c, *sizes), (m, d, *others) = self._stored(a)[0], self._stored(b)[0]
+        full = all(images == 1 or rows % self.chip.lanes == 0 for images, rows in ((n, c), (m, d)))
+        packed = self.images_per_element(a.value) > 1
+        return a == b or (full and not packed and (n * c, sizes) == (m * d, others))
 
     def copy(self, source: Contents, target: Contents) -> StridedCopy | None:
         """How the smaller of two boxes gets from `source` into `target`, one of which lies within the other.

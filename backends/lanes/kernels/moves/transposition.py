@@ -16,8 +16,14 @@ from bmcompiler.backends.lanes.kernels.moves.layout import PermuteKernel
 from bmcompiler.backends.lanes.kernels.moves.transposed_map import channels_first, channels_last
 from bmcompiler.backends.lanes.kernels.moves.transposed_tiles import Matrices, Transposing, best_transposing
 from bmcompiler.backends.lanes.operands import Words
+from bmcompiler.codegen.groups.stripes import readers_of
+from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.schedule import Moved
 from bmcompiler.codegen.tiling import Buffer, Runs, TileWork
+from bmcompiler.ir import Operation, Value
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.layers.nn import Conv, Matmul
+from bmcompiler.ops.layers.norm import LayerNorm
 from bmcompiler.ops.places.shape import Permute
 
 _MOST_MATRICES = 32
@@ -44,8 +50,10 @@ class TransposingKernel(PermuteKernel):
         return self._work(op) is not None or self._tiles(op) is not None
 
     def whole(self, op: Permute) -> TileWork | None:
-        kept = self._work(op) or self._one_command(op, matrices_of(op)) or heads_inside(self.machine, op)
-        return kept or channels_first(self.machine, op)
+        command = self._one_command(op, matrices_of(op))
+        if command is not None and _is_between_lanes(op):
+            return command
+        return self._work(op) or command or heads_inside(self.machine, op) or channels_first(self.machine, op)
 
     def estimate(self, op: Permute) -> int | None:
         work, tiles = self._work(op), self._tiles(op)
@@ -175,6 +183,35 @@ def matrices_of(op: Permute) -> Matrices | None:
     sizes = [shape[axis] for axis in rest]
     number = prod(shape[axis] for axis in left[:kept])
     return Matrices(number, prod(sizes[: cuts[0]]), prod(sizes[cuts[0] :]))
+
+
+def _is_between_lanes(op: Permute) -> bool:
+    """Whether what is read of one matrix is made, and what is made of it read, with its rows in lanes.
+
+    Moved through global memory, short rows would take longer than lanes that turn longer runs.
+    """
+    maker = root_of(op.operands[0]).op
+    while isinstance(maker, Cast):
+        maker = root_of(maker.x).op
+    readers = list(readers_of(op.result))
+    for reader in readers:
+        readers += readers_of(reader.result) if isinstance(reader, Cast) else ()
+    matrices = matrices_of(op)
+    assert matrices is not None, "a command transposes matrices"
+    number, rows, columns = matrices
+    return (
+        number == 1
+        and maker is not None
+        and _has_in_lanes(maker.results[0], maker, rows)
+        and any(_has_in_lanes(reader.operands[0], reader, columns) for reader in readers if reader.operands)
+    )
+
+
+def _has_in_lanes(value: Value, op: Operation, rows: int) -> bool:
+    """Whether an op leaves or wants a value as so many rows in lanes: rows of its last axis, or a map's channels."""
+    if isinstance(op, LayerNorm | Matmul):
+        return value.type.rank > 1 and value.type.size == rows * value.shape[-1]
+    return isinstance(op, Conv) and value.shape[:2] == (1, rows)
 
 
 def _parts(matrices: Matrices, lanes: int) -> list[_Part]:
