@@ -175,6 +175,8 @@ def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, f
     if accuracy is not None:
         timing.append(("compare with float", accuracy.seconds))
     ctx.notes += [f"warning: {text}" for text in (accuracy or checked).warnings]
+    if accuracy is not None and options.max_error is not None:
+        ctx.notes += [f"warning: {text}" for text in accuracy.not_kept(options.max_error / 100)]
     ctx.notes += [f"warning: {error.reason}" for error in failures()]
     precision = "" if options.pipeline is not None else options.quantize or target.precisions[0]
     compiled.model.producer = producer(options, precision)

@@ -243,8 +243,8 @@ class ModuleOptions:
     )
     max_error: float | None = told(
         None,
-        "How far the worst group of output channels may be from float in int8, at any cost; in f16 and bf16, how far "
-        "outputs may be where the other of both takes what one does not hold (default 0.5).",
+        "How far the worst group of output channels may be from float in int8, of other samples, too, at any cost; in "
+        "f16 and bf16, how far outputs may be where the other of both takes what one does not hold (default 0.5).",
         metavar="PERCENT",
         above=0,
         unset="2, if it takes at most a quarter more cycles, else 10, if at most half more; and 99 % of decisions kept",

@@ -39,6 +39,11 @@ def at_least(share: float | None) -> str:
     return "" if share is None else f"{math.floor(share * 1000) / 10:.1f}%"
 
 
+def at_most(error: float) -> str:
+    """A relative error that is an upper bound, rounded up."""
+    return f"{math.ceil(error * 10_000 - 1e-6) / 100:.2f}%"
+
+
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Columns padded to one width, numbers at the right with thousands separators, None empty; ends with a newline."""
     cells = [list(row) for row in rows]

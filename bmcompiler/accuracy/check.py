@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmcompiler.evaluation.confidence import share_at_least
+from bmcompiler.evaluation.confidence import SURE, share_at_least
 from bmcompiler.evaluation.decisions import DECISIONS
 from bmcompiler.inputs.source import Data
 from bmcompiler.ir import Module
@@ -22,6 +22,7 @@ from bmcompiler.ir.copying import copy_module
 from bmcompiler.passmanager import Pass, PassContext, Pipeline
 from bmcompiler.spelling import spelled
 from bmcompiler.target import Target
+from bmcompiler.text import at_most
 
 if TYPE_CHECKING:
     from bmcompiler.accuracy.pairs import Pair
@@ -85,6 +86,7 @@ class Accuracy:
     """What was measured on so many samples; `warnings` are sentences with a remedy.
 
     unseen: whether neither calibration nor a choice has seen the samples. decisions: of the outputs that decide.
+    at_most: error of the worst output on other samples (`larger_at_most`); None where nothing is said of them.
     """
 
     samples: int
@@ -94,12 +96,23 @@ class Accuracy:
     seconds: float
     decisions: tuple[Kept, ...] = ()
     unseen: bool = False
+    at_most: float | None = None
 
     @property
     def on(self) -> str:
         """What it was measured on."""
         samples = f"{self.samples:,} sample{'s' if self.samples > 1 else ''}"
         return f"on {samples} held back from calibration" if self.unseen else f"on {samples} of calibration"
+
+    def not_kept(self, error: float) -> list[str]:
+        """The sentence that other samples may be further from float than was asked for, where they may."""
+        if self.at_most is None or self.at_most <= error:
+            return []
+        least = max(int(1000 * error**2 / self.at_most), 1) / 10
+        return [
+            f"outputs of other samples may be {at_most(self.at_most)} from float (confidence {SURE:.0%}), "
+            f"and {error * 100:.3g} % was asked for. Remedy: more samples, or {spelled('max_error', least)}"
+        ]
 
 
 class AccuracyCheck:
@@ -179,7 +192,9 @@ def _summed(pair: Pair, numbers: Numbers, samples: int, start: float, *, unseen:
         for least in [share_at_least(numbers.counts[name]) if unseen else None]
     )
     warnings = tuple(_warnings(numbers, outputs, kept, pair.target))
-    return Accuracy(samples, outputs, layers, warnings, time.perf_counter() - start, kept, unseen)
+    most = max((each.at_most for each in numbers.outputs.values() if each.signal is not None), default=0.0)
+    said = most if unseen and samples > 1 and np.isfinite(most) and most > 0 else None
+    return Accuracy(samples, outputs, layers, warnings, time.perf_counter() - start, kept, unseen, said)
 
 
 def _added(pair: Pair, numbers: Numbers, row: LayerNumbers) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log10, sqrt
 from typing import Any
 
 import numpy as np
 
 from bmcompiler.accuracy.pairs import Layer, Pair, real_values
+from bmcompiler.evaluation.confidence import larger_at_most
 from bmcompiler.evaluation.decisions import AUTO, Decisions, decisions
 from bmcompiler.evaluation.measures import Count
 from bmcompiler.interpreter import Observer, run_function
@@ -104,6 +105,7 @@ class OutputNumbers:
     """Energy of an output and of its error, its range on the chip and in float, per channel (axis 1).
 
     `values`: how many each channel has. `undefined`: whether there were NaN or infinity in float, which count nothing.
+    `steps`: energies of error and output in each step.
     """
 
     signal: Array | None = None
@@ -114,6 +116,7 @@ class OutputNumbers:
     real_high: Array | None = None
     values: int = 0
     undefined: bool = False
+    steps: list[tuple[float, float]] = field(default_factory=list)
 
     def add(self, wanted: Array, found: Array) -> None:
         """One step of samples; an output without elements has no error."""
@@ -130,6 +133,7 @@ class OutputNumbers:
         noise = np.square(found.astype(np.float64) - wanted).sum(axis=axes)
         self.signal = signal if self.signal is None else self.signal + signal
         self.noise = noise if self.noise is None else self.noise + noise
+        self.steps.append((float(noise.sum()), float(signal.sum())))
         self.values += wanted.size // max(1, wanted.shape[1])
         self.low, self.high = _widened(self.low, self.high, found, axes)
         self.real_low, self.real_high = _widened(self.real_low, self.real_high, wanted, axes)
@@ -140,6 +144,12 @@ class OutputNumbers:
         assert self.signal is not None, "errors are asked of floats alone"
         assert self.noise is not None, "errors are asked of floats alone"
         return float(np.sqrt(self.noise.sum() / max(self.signal.sum(), _TINY)))
+
+    @property
+    def at_most(self) -> float:
+        """The error that other such samples have at most (`larger_at_most`)."""
+        noise, signal = np.array(self.steps).T[:, :, None]
+        return self.error * sqrt(float(larger_at_most(noise, signal)[0]))
 
     @property
     def channel_errors(self) -> Array:

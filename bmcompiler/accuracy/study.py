@@ -24,6 +24,7 @@ from bmcompiler.evaluation.decisions import checked_kind
 from bmcompiler.files.kinds import ARRAYS
 from bmcompiler.files.store import atomic_output, file_name
 from bmcompiler.inputs.camera import fused
+from bmcompiler.inputs.spread import spread
 from bmcompiler.interpreter import run_function
 from bmcompiler.ir import Function, Module, Value
 from bmcompiler.numeric.arrays import Array
@@ -113,8 +114,7 @@ def steps_of(function: Function, data: Any, most: int) -> Iterator[Mapping[str, 
     shapes = {n: v.shape for n, v in zip(function.input_names, function.arguments)}
     there = min((-(-len(array) // sizes[n]) for n, array in arrays.items()), default=1)
     count = min(there, max(1, most // max(1, next(iter(sizes.values()), 1))))
-    chosen = [(2 * k + 1) * there // (2 * count) for k in range(count)]
-    for step in batches(arrays, sizes, chosen):
+    for step in batches(arrays, sizes, map(int, spread(count, there))):
         yield {n: a.reshape(shapes[n]) for n, a in step.items()}
 
 

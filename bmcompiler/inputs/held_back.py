@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bmcompiler.inputs.source import InputData, Samples
+from bmcompiler.inputs.spread import spread
 from bmcompiler.numeric.arrays import Array, Ints
 
 ENOUGH = 64
@@ -27,7 +28,7 @@ class SomeSamples(Samples):
 
 
 def parted(data: InputData) -> tuple[InputData, InputData] | None:
-    """What calibrates, and every fourth sample, held back; None where there are fewer than ENOUGH.
+    """What calibrates, and one of each four samples, held back; None where there are fewer than ENOUGH.
 
     So it is, too, where inputs have different numbers of samples: then nobody knows which belong together.
     """
@@ -35,9 +36,8 @@ def parted(data: InputData) -> tuple[InputData, InputData] | None:
     count = counts.pop() if len(counts) == 1 else 0
     if count < ENOUGH:
         return None
-    numbers = np.arange(count)
-    held_back = numbers % _EACH == _EACH - 1
-    few, rest = numbers[held_back], numbers[~held_back]
+    few = spread(count // _EACH, count)
+    rest = np.setdiff1d(np.arange(count), few)
     told = f"{len(rest):,} of {data.description or f'{count:,} samples'} ({len(few):,} are held back to judge by)"
     return _some(data, rest, told), _some(data, few, None)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bmcompiler.evaluation.confidence import SURE
 from bmcompiler.report.tables import Cell, Heading, table, text
-from bmcompiler.text import at_least, percent
+from bmcompiler.text import at_least, at_most, percent
 
 Data = dict[str, Any]
 _OUTPUTS: tuple[Heading, ...] = (
@@ -49,7 +49,11 @@ def accuracy_section(data: Data) -> str:
         for each in found["worst"]
     ]
     of = "samples held back from calibration" if found["unseen"] else "of the calibration samples"
-    heading = f"<h2>Difference from float</h2><p class='legend'>on {found['samples']} {of}</p>"
+    others = (
+        "" if found["at_most"] is None
+        else f"; outputs of others are at most {at_most(found['at_most'])} from float, with a confidence of {SURE:.0%}"
+    )  # fmt: skip
+    heading = f"<h2>Difference from float</h2><p class='legend'>on {found['samples']} {of}{others}</p>"
     return heading + table(_OUTPUTS, outputs) + _decided(found) + "<p></p>" + table(_WORST, worst)
 
 

@@ -17,7 +17,7 @@ from bmcompiler.report.reasons import BORDER, Reason, host_reasons, without_numb
 from bmcompiler.report.tables import short
 from bmcompiler.result import Result
 from bmcompiler.target import LayerRow
-from bmcompiler.text import at_least, format_table, percent, printable, shortened, terminal_width, wrapped
+from bmcompiler.text import at_least, at_most, format_table, percent, printable, shortened, terminal_width, wrapped
 
 _INDENT = " " * 10
 _REASONS, _SLOWEST, _OUTPUTS, _NOTES, _SLOW = 3, 5, 2, 2, 3
@@ -195,7 +195,8 @@ def _accuracy(found: Accuracy, width: int) -> list[str]:
     ]
     if len(outputs) > _OUTPUTS:
         parts.append(f"{len(outputs) - _OUTPUTS} more are better")
-    return _entry("accuracy", ", ".join([*parts, found.on]), width) + _decisions(found, width)
+    others = "" if found.at_most is None else f"; others at most {at_most(found.at_most)}"
+    return _entry("accuracy", ", ".join([*parts, found.on]) + others, width) + _decisions(found, width)
 
 
 def _decisions(found: Accuracy, width: int) -> list[str]:
@@ -290,8 +291,9 @@ def _accuracy_tables(found: Accuracy) -> str:
         for each in found.decisions
     ]
     decided = format_table(("output", "decisions kept", "of", "", "of others at least"), kept) + "\n" if kept else ""
+    others = "" if found.at_most is None else f", others at most {at_most(found.at_most)}"
     return (
-        f"{found.on}\n"
+        f"{found.on}{others}\n"
         + format_table(("output", "difference from float", "worst channel"), outputs)
         + "\n"
         + decided

@@ -1,11 +1,11 @@
-"""What is said of decisions of other samples holds of these, as often as is said."""
+"""What is said of decisions and errors of other samples holds of these, as often as is said."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from bmcompiler.evaluation.confidence import SURE, share_at_least
+from bmcompiler.evaluation.confidence import SURE, larger_at_most, share_at_least
 from bmcompiler.evaluation.measures import Count
 
 DRAWS = 400
@@ -54,3 +54,28 @@ def test_nothing_is_said_without_decisions_or_of_cosines() -> None:
     assert share_at_least([]) is None
     assert share_at_least([Count(0.0, 0)]) is None
     assert share_at_least([Count(3.98, 4)]) is None
+
+
+def errors_held(spread: float, steps: int) -> tuple[float, float]:
+    """How often bounds hold of 200 others, and by what they are above them mostly (in errors)."""
+    random = np.random.default_rng(2)
+    noise = np.exp(random.normal(0, spread, (steps, DRAWS)))
+    signal = np.exp(random.normal(0, 0.2, (steps, DRAWS)))
+    others = np.exp(random.normal(0, spread, (200, DRAWS))).mean(0) / np.exp(0.2**2 / 2)
+    bounds = larger_at_most(noise, signal) * noise.sum(0) / signal.sum(0)
+    return float((bounds >= others).mean()), float(np.median(np.sqrt(bounds / others)))
+
+
+@pytest.mark.parametrize(("spread", "steps", "above"), [(0.3, 16, 1.15), (0.8, 16, 1.4), (0.8, 64, 1.2), (0.3, 4, 1.4)])
+def test_bounds_of_errors_hold_though_few_samples_make_most_of_them(spread: float, steps: int, above: float) -> None:
+    held, more = errors_held(spread, steps)
+    assert held >= SURE - 0.02
+    assert 1 < more < above
+
+
+def test_parts_are_told_apart_and_nothing_is_said_of_what_is_not_known() -> None:
+    noise = np.array([[1.0, 1.0, 0.0, np.nan, 1.0], [1.0, 3.0, 0.0, 1.0, 1.0], [1.0, 2.0, 0.0, 1.0, 1.0]])
+    signal = np.array([[2.0, 2.0, 1.0, 1.0, 0.0]] * 3)
+    found = larger_at_most(noise, signal)
+    assert found[[0, 2, 3, 4]].tolist() == [1.0, 1.0, 1.0, 1.0] and found[1] > 2
+    assert larger_at_most(noise[:1], signal[:1]).tolist() == [1.0] * 5

@@ -100,7 +100,29 @@ def test_the_bound_holds_where_the_expected_sum_is_too_small(underestimated: flo
     assert run.problem.cycles(found.chosen) <= 1.35 * least
 
 
-@pytest.mark.parametrize(("integers", "said"), [(0.035, "; 3.50% for 74% fewer cycles: max_error=3.5"), (0.1, "")])
+def test_what_is_asked_for_is_to_hold_of_other_samples_and_what_is_not_costs_nothing() -> None:
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        return Measured(np.array([energy(chosen)]), larger=2.0)
+
+    found = found_by(search(measure, Aim(error=0.03)))
+    assert found.measured.worst <= found.measured.promised <= 0.03
+    assert found.measured.promised == pytest.approx(2**0.5 * found.measured.worst)
+    plain = found_by(search(lambda chosen: replace(measure(chosen), larger=1.0), Aim())).chosen
+    default = found_by(search(measure, Aim())).chosen
+    assert [option.name for option in default.values()] == [option.name for option in plain.values()]
+
+
+def test_the_more_steps_differ_the_larger_errors_of_others_may_be() -> None:
+    alike, apart = (mean([Measured(np.array([e]), {"out": e}, {"out": 1.0}) for e in each])
+                    for each in ([1.0, 1.1, 0.9] * 4, [0.1, 2.5, 0.4] * 4))  # fmt: skip
+    assert alike.worst == pytest.approx(apart.worst) == pytest.approx(alike.error("out"))
+    assert 1 < alike.promised < 1.1 and 1.3 < apart.promised < 2
+    assert mean([Measured(np.array([1.0]))]).promised == 1
+
+
+@pytest.mark.parametrize(
+    ("integers", "said"), [(0.035, "; at most 3.50% on others for 74% fewer cycles: max_error=3.5"), (0.1, "")]
+)
 def test_where_nothing_in_integers_is_within_the_bound_the_nearest_is_said(integers: float, said: str) -> None:
     def measure(chosen: Mapping[Unit, Option]) -> Measured:
         floats = sum(option.name == FLOAT for option in chosen.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bmcompiler.passes.quantization.choice.measured import Measured
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH
 
 RUIN, MENDED = 0.5, 0.45
@@ -35,6 +36,10 @@ class Aim:
     def wanted(self) -> float:
         """The error of a cluster that is good enough; whoever says what it may cost wants all that this buys."""
         return self.error or (ERROR if self.cycles is None else EXACT)
+
+    def error_of(self, measured: Measured) -> float:
+        """The error that an assignment is judged by; what is asked for is to hold of other samples, too."""
+        return measured.worst if self.error is None else measured.promised
 
     def most(self, before: float, worst: float) -> float:
         """How many times the cycles of the cheapest an assignment may take: errors of the cheapest, and of it."""

@@ -92,7 +92,7 @@ class Chooser:
         problem, start = _start(weighing.problem(parts, taken), trials)
         first = trials.measure(start)
         everywhere = trials if aim.is_cheapest else replace(trials, held_back=self.held_back)
-        coarse = first.worst > aim.wanted or not (aim.is_cheapest or everywhere.measure(start).keeps)
+        coarse = aim.error_of(first) > aim.wanted or not (aim.is_cheapest or everywhere.measure(start).keeps)
         if coarse and costs.spared and not aim.is_cheapest:  # what accuracy may cost depends on float
             taken = costs.of_units(parts, integer, lows, spare=False)
             problem, start = _start(weighing.problem(parts, taken), trials)

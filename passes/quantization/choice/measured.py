@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 
 import numpy as np
 
+from bmcompiler.evaluation.confidence import larger_at_most
 from bmcompiler.evaluation.decisions import DECISIONS
 from bmcompiler.evaluation.measures import Count
 from bmcompiler.numeric.arrays import Array, Doubles
@@ -23,17 +24,35 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class Measured:
-    """energies: of errors, by cluster, mean of steps. noise, signal: energies of each float output. kept: decisions."""
+    """energies: of errors, by cluster, mean of steps. noise, signal: energies of each float output. kept: decisions.
+
+    larger, noisier: how many times the energies, and the noise of an output, are those of other samples at most
+    (`larger_at_most`); 1 where nothing is known.
+    """
 
     energies: Doubles
     noise: Mapping[str, float] = field(default_factory=dict)
     signal: Mapping[str, float] = field(default_factory=dict)
     kept: Mapping[str, Count] = field(default_factory=dict)
+    larger: Doubles | float = 1.0
+    noisier: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def worst(self) -> float:
         """Relative error of the worst cluster."""
         return sqrt(self.energies.max(initial=0.0))
+
+    @property
+    def at_most(self) -> Measured:
+        """The same of other samples, at most."""
+        noise = {name: self.noisier.get(name, 1.0) * each for name, each in self.noise.items()}
+        return replace(self, energies=self.energies * self.larger, noise=noise, larger=1.0, noisier={})
+
+    @property
+    def promised(self) -> float:
+        """Relative error of the worst cluster or output that other samples have at most."""
+        others = self.at_most
+        return max([others.worst, *map(others.error, others.noise)])
 
     @property
     def decisions(self) -> Count:
@@ -64,7 +83,8 @@ class Measured:
 class Goal:
     """What an assignment is to reach. roots: the output that each cluster belongs to.
 
-    error: relative, of each cluster, None for any; outputs: of each output, too. decisions: as many as should be kept.
+    error: relative, of each cluster, None for any; outputs: of each output, too, and both of other samples (`at_most`).
+    decisions: as many as should be kept.
     """
 
     roots: Sequence[str]
@@ -74,7 +94,8 @@ class Goal:
 
     def over(self, measured: Measured, largest: float = _LARGEST) -> Doubles:
         """How many times too large the energy of each cluster's errors is; at most 1 where all is reached."""
-        clusters = np.zeros(len(self.roots)) if self.error is None else measured.energies / self.error**2
+        energies = (measured.at_most if self.outputs else measured).energies
+        clusters = np.zeros(len(self.roots)) if self.error is None else energies / self.error**2
         return np.maximum(clusters, self._outputs_over(measured, largest))
 
     def reached(self, measured: Measured) -> bool:
@@ -88,13 +109,15 @@ class Goal:
     def allowed(self, measured: Measured) -> Doubles:
         """Energies of clusters that would reach it, as far as errors of outputs and lost decisions follow them."""
         most = np.full(len(self.roots), np.inf if self.error is None else self.error**2)
+        most = most / measured.larger if self.outputs else most
         over = self._outputs_over(measured)
         return np.where(over > 1, np.minimum(most, measured.energies / np.maximum(over, 1)), most)
 
     def _outputs_over(self, measured: Measured, largest: float = _LARGEST) -> Doubles:
         over = np.zeros(len(self.roots))
         if self.outputs and self.error is not None:
-            over = np.array([(measured.error(root) / self.error) ** 2 for root in self.roots])
+            others = measured.at_most
+            over = np.array([(others.error(root) / self.error) ** 2 for root in self.roots])
         if self.decisions:
             over = np.maximum(over, [min(measured.excess(root) ** 2, largest) for root in self.roots])
         return over
@@ -106,9 +129,16 @@ def mean(parts: Sequence[Measured]) -> Measured:
     def total(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
         return {name: sum(part[name] for part in each) for name in each[0]}
 
+    def of_steps(each: Sequence[Mapping[str, float]]) -> Doubles:
+        return np.array([list(part.values()) for part in each])
+
     kept = {name: sum((part.kept[name] for part in parts), Count()) for name in parts[0].kept}
     energies = sum((part.energies / len(parts) for part in parts), np.zeros(len(parts[0].energies)))
-    return Measured(energies, total([p.noise for p in parts]), total([p.signal for p in parts]), kept)
+    steps = np.array([part.energies for part in parts])
+    noises, signals = [p.noise for p in parts], [p.signal for p in parts]
+    larger = larger_at_most(steps, np.ones_like(steps))
+    noisier = dict(zip(noises[0], larger_at_most(of_steps(noises), of_steps(signals)).tolist()))
+    return Measured(energies, total(noises), total(signals), kept, larger, noisier)
 
 
 def energies_of(outputs: Outputs, wanted: Outputs) -> tuple[dict[str, float], dict[str, float]]:

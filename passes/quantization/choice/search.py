@@ -173,7 +173,7 @@ class Search:
 
     def _misses(self, found: Found) -> bool:
         """Whether an assignment is further from float than was asked for, with all trials used up."""
-        return self.aim.error is not None and found.measured.worst > self.aim.error * MARGIN
+        return self.aim.error is not None and found.measured.promised > self.aim.error * MARGIN
 
     def _all_float(self, found: Found) -> Found:
         """All in float, where every unit has that, but for integers that spare cycles within what is asked for.
@@ -185,7 +185,7 @@ class Search:
         if len(chosen) < len(plain):
             return found
         near = self._eased(chosen, self.aim.error) if self.aim.error is not None else None
-        if near is not None and near.measured.worst <= self.aim.wanted and self._quicker_than_float(near):
+        if near is not None and self.aim.error_of(near.measured) <= self.aim.wanted and self._quicker_than_float(near):
             return near
         return Found(chosen, self.trials.measure(chosen))
 
@@ -196,8 +196,9 @@ class Search:
         self._eased(found.chosen, self.aim.wanted * MARGIN)
         cycles = self.problem.cycles
         missed = [each for each in self.tried if cycles(each.chosen) < cycles(found.chosen)]
-        nearest = min(missed, key=lambda each: (each.measured.worst, cycles(each.chosen)), default=None)
-        return nearest if nearest is not None and nearest.measured.worst <= _NOTABLE * self.aim.wanted else None
+        error: Callable[[Found], float] = lambda each: self.aim.error_of(each.measured)  # noqa: E731
+        nearest = min(missed, key=lambda each: (error(each), cycles(each.chosen)), default=None)
+        return nearest if nearest is not None and error(nearest) <= _NOTABLE * self.aim.wanted else None
 
     def _quicker_than_float(self, found: Found) -> bool:
         taken = self.trials.cycles(found.chosen)
@@ -205,7 +206,8 @@ class Search:
 
     def _eased(self, chosen: Chosen, error: float) -> Found | None:
         """What spares cycles of an assignment by errors that are expected to be within one; None without any."""
-        solved = eased(self.problem, chosen, np.full(len(self.start.measured.energies), error**2))
+        larger = self.start.measured.larger if self.aim.error is not None else 1.0
+        solved = eased(self.problem, chosen, np.full(len(self.start.measured.energies), error**2) / larger)
         return None if solved == chosen else self._tried(solved)
 
     def _all_integers(self, most: float) -> Found | None:

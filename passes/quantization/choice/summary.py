@@ -16,6 +16,7 @@ from bmcompiler.passes.quantization.choice.solve import FLOAT, Option
 from bmcompiler.passes.quantization.choice.units import is_layer
 from bmcompiler.passes.quantization.choice.weighing import Weighing
 from bmcompiler.spelling import spelled
+from bmcompiler.text import at_most
 
 _NAMED = 8
 """Layers on the host that are named, at most."""
@@ -111,14 +112,13 @@ def _decided(search: Search, found: Found) -> str:
 def _better(search: Search, found: Found) -> str:
     """What less would be wrong for more cycles, where what is wrong is more than is aimed at."""
     measured = found.measured
-    if search.aim.is_cheapest or (measured.worst <= search.aim.wanted and measured.keeps):
+    if search.aim.is_cheapest or (search.aim.error_of(measured) <= search.aim.wanted and measured.keeps):
         return _nearest(search, found)
     other = search.next_better(found)
     if other is None:
         return ""
     more = search.problem.cycles(other.chosen) / max(search.problem.cycles(found.chosen), 1) - 1
-    error = other.measured.worst
-    return f"; {error:.2%} for {more:.0%} more cycles: {spelled('max_error', max(ceil(error * 1000), 1) / 10)}"
+    return f"; {_promise(other)} for {more:.0%} more cycles: {_option(other)}"
 
 
 def _nearest(search: Search, found: Found) -> str:
@@ -127,8 +127,17 @@ def _nearest(search: Search, found: Found) -> str:
     if nearest is None:
         return ""
     cycles = search.problem.cycles(found.chosen)
-    error, less = nearest.measured.worst, 1 - search.problem.cycles(nearest.chosen) / cycles
-    return f"; {error:.2%} for {less:.0%} fewer cycles: {spelled('max_error', ceil(error * 1000) / 10)}"
+    less = 1 - search.problem.cycles(nearest.chosen) / cycles
+    return f"; {_promise(nearest)} for {less:.0%} fewer cycles: {_option(nearest)}"
+
+
+def _promise(found: Found) -> str:
+    return f"at most {at_most(found.measured.promised)} on others"
+
+
+def _option(found: Found) -> str:
+    """What asks for an assignment."""
+    return spelled("max_error", max(ceil(found.measured.promised * 1000), 1) / 10)
 
 
 def _why_float(cheap: Option, first: Found, names: Sequence[str]) -> str:
