@@ -26,7 +26,7 @@ from bmcompiler.backends.lanes.kernels.forms import FormsKernel
 from bmcompiler.codegen.kernels import LocalKernel
 from bmcompiler.codegen.stream import Stream
 from bmcompiler.codegen.tiling import TileWork
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Engine
 from bmcompiler.ir import Module
 from bmcompiler.runtime.simulator.bm1684 import cost as bm1684_cost
 from bmcompiler.runtime.simulator.bm1684x import cost as bm1684x_cost
@@ -151,7 +151,7 @@ def taken(commands: Iterable[Command], placed: bool = False, profile: Any = None
 def span(commands: Iterable[Command], profile: Any = None) -> int:
     """Cycles of commands on two engines, which wait for each other; what they wait for before them is done."""
     ends: dict[tuple[Any, int], int] = {}
-    free = dict.fromkeys(Engine, 0)
+    free = dict.fromkeys(STREAMS, 0)
     for one in commands:
         other = Engine(1 - one.engine)
         free[one.engine] = max(free[one.engine], ends.get((other, one.wait), 0)) + taken([one], profile=profile)
@@ -173,7 +173,7 @@ def check(found: list[Computation], profile: Any = None) -> None:
             assert one.stream is not None or one.transfers == taken(moves, profile=profile), one.kernel
             continue
         assert one.planned == span(one.commands, profile), one.kernel
-        for engine, cycles in zip(Engine, (one.stream.steps, one.stream.loads)):
+        for engine, cycles in zip(STREAMS, (one.stream.steps, one.stream.loads)):
             own = [command for command in one.commands if command.engine is engine]
             assert sum(cycles) == taken(own, profile=profile), one.kernel
 

@@ -16,6 +16,7 @@ from bmcompiler.backends.bm1880 import isa as bm1880
 from bmcompiler.backends.bm1880.cmdbuf import records
 from bmcompiler.bmodel.bm168x import Bm168xModel, CommandGroup, TpuSubnet
 from bmcompiler.bmodel.bm1880 import Bm1880Model
+from bmcompiler.instructions.order import STREAMS
 from bmcompiler.ir import Module, Quant, TensorType
 from bmcompiler.ops.builder import Builder
 from bmcompiler.target import Compiled, find_target
@@ -44,7 +45,7 @@ def without_waits(model: Any) -> Any:
     stage = model.nets[0].stages[0]
     (subnet,) = stage.subnets
     assert isinstance(subnet, TpuSubnet)
-    groups = [CommandGroup(*(_no_wait(engine, group[engine]) for engine in bm1684.Engine)) for group in subnet.groups]
+    groups = [CommandGroup(*(_no_wait(engine, group[engine]) for engine in STREAMS)) for group in subnet.groups]
     stages = [replace(stage, subnets=[replace(subnet, groups=groups)])]
     return replace(model, nets=[replace(model.nets[0], stages=stages)])
 

@@ -56,7 +56,7 @@ from vendor.times import SHAPES, TIMED, compared, ours, ranges, theirs
 from bmcompiler import bmodel
 from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.errors import BMError
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS
 from bmcompiler.runtime import Session
 
 _END_MARKS = {"bm1684": 0, "bm1684x": 2}
@@ -133,7 +133,7 @@ def _judge_our(
     except (BMError, OSError) as error:
         return (f"not compiled: {error}",)
     groups = [group for _, stage in made.model.all_stages() for group in stage.groups]
-    commands = sum(count(made.model.chip, engine, group[engine]) for group in groups for engine in Engine)
+    commands = sum(count(made.model.chip, engine, group[engine]) for group in groups for engine in STREAMS)
     commands -= _END_MARKS[made.model.target] * len(groups)  # bmodel_dis leaves them out
     told = f"{commands:6} commands  {made.integers:4} integer tensors"
     try:

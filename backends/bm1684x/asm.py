@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
-from bmcompiler.backends.bm1684x.codes import UNITS, Function, Gather, Matrix, Move, Task
+from bmcompiler.backends.bm1684x.codes import UNITS, Function, Gather, Matrix, Move, Sort, Task
 from bmcompiler.backends.bm1684x.isa import (
+    ADDRESS_LOW,
     AR,
     CMP,
     CONV,
@@ -33,6 +34,7 @@ from bmcompiler.backends.bm1684x.isa import (
     SFU,
     SG,
     SGL,
+    SORT,
     SYS,
     TENSOR,
     TIU_FORMATS,
@@ -127,9 +129,17 @@ def _gdma_syntax(layout: Format) -> Syntax:
     return Syntax(layout, _GDMA_KEYS, kinds, f"{layout.name}.raw", "cmd_id", "cmd_id_dep", joined, always)
 
 
+def _sort_syntax() -> Syntax:
+    kinds = {f"sort.{kind.name.lower()}": {"kind": int(kind)} for kind in Sort}
+    names = ("src_addr", "dst_addr", "src_index_addr", "dst_index_addr")
+    joined = {name: (f"{name}_lo", f"{name}_hi", ADDRESS_LOW) for name in names}
+    return Syntax(SORT, ("kind",), kinds, "sort.raw", joined=joined, always=frozenset(names[:2]))
+
+
 _SYNTAX: dict[Engine, dict[Format, Syntax]] = {
     Engine.TIU: {syntax.layout: syntax for syntax in _tiu_syntaxes()},
     Engine.GDMA: {layout: _gdma_syntax(layout) for layout in GDMA_FORMATS},
+    Engine.HAU: {SORT: _sort_syntax()},
 }
 _ALL = [syntax for table in _SYNTAX.values() for syntax in table.values()]
 
@@ -144,7 +154,7 @@ def _text(engine: Engine, data: bytes) -> StreamText:
     commands = stream.fields()
     lines = (_SYNTAX[engine][layout].line(fields) for layout, fields in zip(stream.formats, commands))
     padding = f"{_PAD[engine]} bytes={stream.padding}" if stream.padding else ""
-    return StreamText(list(zip(queue_of(ID_FIELDS[engine], commands), lines)), padding)
+    return StreamText(list(zip(queue_of(ID_FIELDS.get(engine), commands), lines)), padding)
 
 
 def _assembled(words: list[str]) -> tuple[Engine, bytes]:
@@ -156,7 +166,8 @@ def _assembled(words: list[str]) -> tuple[Engine, bytes]:
                 raise FileFormatError(f"'{pad}' needs bytes=0 to 2^20")
             return engine, bytes(count)
     syntax = find_syntax(_ALL, words[0])
-    return Engine.TIU if syntax.layout in _SYNTAX[Engine.TIU] else Engine.GDMA, packed(syntax, words)
+    engine = next(one for one, table in _SYNTAX.items() if syntax.layout in table)
+    return engine, packed(syntax, words)
 
 
 _ASSEMBLER = Assembler(_text, _assembled)

@@ -24,7 +24,7 @@ from bmcompiler.backends.lanes.operands import Words, bytes_of
 from bmcompiler.backends.lanes.transfers import Side
 from bmcompiler.codegen.coefficients import Coefficients
 from bmcompiler.codegen.memory import MemoryPlan
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued
@@ -62,7 +62,7 @@ class Build(LaneCommandMaker, FamilyBuild[CommandBuilder], LaneBuild):
         """
         everything = [(0, CHIP.lmem_size)]
         for _, run in groupby(commands, key=lambda one: one.epoch):
-            added = {engine: [self._builder.newest(engine)] for engine in Engine}
+            added = {engine: [self._builder.newest(engine)] for engine in STREAMS}
             for one in run:
                 after = None if self.serial else [added[OTHER[one.engine]][one.wait]]
                 ticket = self._builder.add(one.command, after=after)

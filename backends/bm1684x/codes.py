@@ -223,6 +223,14 @@ class Move(IntEnum):
     SCATTER = 8
 
 
+class Sort(IntEnum):
+    """`kind` of commands of the sort engine: the type of what is sorted."""
+
+    FP32 = 0
+    INT32 = 1
+    UINT32 = 2
+
+
 class Function(IntEnum):
     """`special_func` of GDMA tensor commands (bm1684x.md 3.4)."""
 

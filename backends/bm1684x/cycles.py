@@ -17,6 +17,7 @@ SINGLE_PIXELS = 16
 """Results of one channel that a lane makes at once, of fp32."""
 DIVIDE_STEPS, RSQRT_STEPS = 31, 30
 _STRIDED_WINDOW = 3
+_SORT_PASS = 128
 RUN = 256
 """Bytes that every shorter run costs, too."""
 STREAM_BYTES = 4096
@@ -102,6 +103,18 @@ class CycleTable:
         rate = either(loads, self._wide_load, self._wide_store)
         cycles = floored(pieces * (up(size, RUN) * RUN) / rate)
         return larger(cycles, self.profile.shortest)
+
+    # -- the sort engine -----------------------------------------------------------------------------------------------
+    def sort(self, length: Count, kept: Count, indexed: Fact) -> Count:
+        """The first `kept` of `length` numbers, in order; indices double it.
+
+        These are the times that the vendor's own test of the engine expects: 0.9 us for each pass, which finds 128
+        results, and 1/8 ns for each number that is left.
+        """
+        passes = up(kept, _SORT_PASS)
+        left = length * passes - _SORT_PASS // 2 * passes * passes
+        cycle = self.profile.clock_hz * 1e-9
+        return floored((900 * passes + left / 8) * (1 + indexed) * cycle)
 
 
 _GROUPS = np.array([GROUP.get(Precision(code), 1) if code in list(Precision) else 1 for code in range(8)])

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from bmcompiler.backends.bm1684x.codes import Move, Task
 from bmcompiler.errors import EncodingError
 from bmcompiler.instructions.isa import MAX_FIELD_BITS, Field, Format
-from bmcompiler.instructions.order import Engine, IdFields
+from bmcompiler.instructions.order import STREAMS, Engine, IdFields
 
-ID_FIELDS = {engine: IdFields("cmd_id", "cmd_id_dep") for engine in Engine}
+ID_FIELDS = {engine: IdFields("cmd_id", "cmd_id_dep") for engine in STREAMS}
 ALL_LANES = (1 << 32) - 1
 
 _TIU_HEAD = "1:20 cmd_id, 21:20 cmd_id_dep, 41:4 tsk_typ, 45:5 tsk_eu_typ, 55:4 cmd_id_en=1, 59:4 pwr_step"
@@ -315,6 +315,24 @@ def gdma_format(head: int) -> Format:
     return INDEXED if kind >= Move.GATHER else TENSOR
 
 
-FORMATS = {Engine.TIU: TIU_FORMATS, Engine.GDMA: GDMA_FORMATS}
-FORMAT_OF = {Engine.TIU: tiu_format, Engine.GDMA: gdma_format}
+SORT = _table(
+    "sort",
+    1152,
+    "0:32 head=1, 512:32 setup=16842753, 896:3 kind, 901 flag_5=1, 903 descended, 904 index_en, 905 natural",
+    "919 flag_23=1, 928:32 src_addr_lo, 960:8 src_addr_hi, 968:8 dst_addr_hi, 976:8 src_index_addr_hi",
+    "984:8 dst_index_addr_hi, 992:32 dst_addr_lo, 1024:32 topk, 1056:32 len, 1088:32 src_index_addr_lo",
+    "1120:32 dst_index_addr_lo",
+)
+"""The sort engine's command, as the vendor's library fills it; fields named by a bit are 1 in all of them."""
+
+
+def sort_format(head: int) -> Format:
+    """The format of a command of the sort engine. Raises EncodingError for what begins otherwise."""
+    if (first := head & 0xFFFF_FFFF) != 1:
+        raise EncodingError(f"commands of the sort engine begin with 1, not {first:#x}")
+    return SORT
+
+
+FORMATS = {Engine.TIU: TIU_FORMATS, Engine.GDMA: GDMA_FORMATS, Engine.HAU: (SORT,)}
+FORMAT_OF = {Engine.TIU: tiu_format, Engine.GDMA: gdma_format, Engine.HAU: sort_format}
 ADDRESS_LOW = 32  # bits of the low field of a GDMA address

@@ -16,7 +16,7 @@ from bmcompiler.backends.bm1684x.isa import FORMAT_OF
 from bmcompiler.bmodel.model import Buffer
 from bmcompiler.errors import EncodingError
 from bmcompiler.instructions.isa import Columns, Fields, Format, rows_of
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Engine
 from bmcompiler.numeric.arrays import Ints
 
 STREAM_STEP = 128  # streams are padded to a multiple of it
@@ -85,7 +85,7 @@ def split(engine: Engine, data: Buffer) -> Stream:
         formats.append(layout)
         starts.append(at)
         at += layout.size
-        if _is_end(engine, head):
+        if engine in STREAMS and _is_end(engine, head):
             break
     if raw[at:].strip(b"\0"):
         raise EncodingError(f"{engine.name} stream: bytes other than 0 follow its end mark at byte {at}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bmcompiler.bmodel.bm168x import CommandGroup
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Engine
 
 OTHER = {Engine.TIU: Engine.GDMA, Engine.GDMA: Engine.TIU}
 Encode = Callable[[int, int], bytes]
@@ -46,9 +46,9 @@ class GroupBuilder:
     def __init__(self, most: int) -> None:
         self._most = most
         self._closed: list[CommandGroup] = []
-        self._commands: dict[Engine, list[bytes]] = {engine: [] for engine in Engine}
+        self._commands: dict[Engine, list[bytes]] = {engine: [] for engine in STREAMS}
         self._restarts = 0
-        self.counts = dict.fromkeys(Engine, 0)
+        self.counts = dict.fromkeys(STREAMS, 0)
 
     def stream(self, engine: Engine, commands: Sequence[bytes]) -> bytes:
         """The commands of a group as files have them."""
@@ -91,8 +91,8 @@ class GroupBuilder:
     def _close(self) -> None:
         if any(self._commands.values()):
             self._closed.append(self._open_group())
-            self._commands = {engine: [] for engine in Engine}
-            for engine in Engine:
+            self._commands = {engine: [] for engine in STREAMS}
+            for engine in STREAMS:
                 self.counts[engine] += self.end_marks
 
     def _open_group(self) -> CommandGroup:

@@ -23,7 +23,7 @@ from bmcompiler.codegen.memory import MemoryPlan, root_of
 from bmcompiler.codegen.partition import Segment
 from bmcompiler.codegen.program import Program, borders, flat_pieces
 from bmcompiler.errors import UnsupportedError
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Engine
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ir.keys import is_weight
 from bmcompiler.target import Target
@@ -65,7 +65,7 @@ class Bm168xProgram(Program[B]):
         return build
 
     def counts(self) -> tuple[int, ...]:
-        return tuple(self.build.counts[engine] for engine in Engine)
+        return tuple(self.build.counts[engine] for engine in STREAMS)
 
     def call_cpu(self, segment: Segment, parameters: bytes) -> None:
         self._close()

@@ -18,7 +18,7 @@ from bmcompiler.bmodel.layers import PICTURES, RANGES, SIZES, note_in, with_note
 from bmcompiler.bmodel.model import FORMATS, BModel, Buffer, Stage, TensorInfo, damaged, digest
 from bmcompiler.errors import UsageError
 from bmcompiler.files.store import StrPath
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Polled
 
 HEADER = 64
 _OURS = "bmcompiler "
@@ -40,6 +40,11 @@ class CommandGroup(NamedTuple):
 
     tiu: bytes
     gdma: bytes
+
+    @property
+    def polled(self) -> Polled:
+        """What has no ids; nothing in groups of files."""
+        return Polled()
 
 
 @dataclass
@@ -339,7 +344,7 @@ def _describe(chip: str, subnet: TpuSubnet | CpuSubnet) -> str:
     elif subnet.source.get("cmd_group"):
         kind = f"device, {_instruction_bytes(subnet)} bytes of commands"
     else:
-        tiu, gdma = (sum(count(chip, one, group[one]) for group in subnet.groups) for one in Engine)
+        tiu, gdma = (sum(count(chip, one, group[one]) for group in subnet.groups) for one in STREAMS)
         kind = f"device, {tiu} TIU and {gdma} GDMA commands in {len(subnet.groups)} groups"
     tensors = f": {names[0]} -> {names[1]}" if any(names) else ""
     return f"subnet {subnet.id}: {kind}{tensors}, next {subnet.next}"

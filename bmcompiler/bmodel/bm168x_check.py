@@ -21,7 +21,7 @@ from bmcompiler.bmodel.bm168x import (
 from bmcompiler.bmodel.bm168x_streams import MOST_COMMANDS, STREAM_STEP, count, ends
 from bmcompiler.bmodel.model import MAX_RANK, damaged
 from bmcompiler.files.store import StrPath
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS
 
 _SMALLEST = 2.0**-126  # scales and their reciprocals are normal float32 numbers
 _HOST = 2  # Bm168xTensor.memory of a tensor without device memory
@@ -140,7 +140,8 @@ def _check_subnets(where: str, chip: str, stage: Bm168xStage) -> None:
 
 def _check_commands(where: str, chip: str, subnet: TpuSubnet, stage: Bm168xStage) -> None:
     for index, group in enumerate(subnet.groups):
-        for engine, data in zip(Engine, group):
+        _require(not group.polled.hau, f"{where}, group {index} has commands of the sort engine, which files have not")
+        for engine, data in zip(STREAMS, group):
             place, step, most = f"{where}, group {index}", STREAM_STEP[chip], MOST_COMMANDS[chip]
             reason = f"has {len(data)} bytes of {engine.name} commands"
             _require(len(data) % step == 0, f"{place} {reason}, which come in steps of {step}")

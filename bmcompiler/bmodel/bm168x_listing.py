@@ -20,14 +20,16 @@ from bmcompiler.bmodel.bm168x import (
     CpuSubnet,
     TpuSubnet,
 )
+from bmcompiler.bmodel.bm168x_kernels import HAU_BYTES, KernelGroup
 from bmcompiler.bmodel.layers import LayerSpan, decode_layers, span_of
 from bmcompiler.codegen.cpu_segment import decode_segment
 from bmcompiler.errors import BMError, FileFormatError
-from bmcompiler.instructions.assembly import at_line, source_lines
-from bmcompiler.instructions.order import Engine, Ids, runnable
+from bmcompiler.instructions.assembly import assignments, at_line, source_lines
+from bmcompiler.instructions.order import STREAMS, Engine, Ids, Poll, Polled, runnable
 
 GROUP = "group"
 """The line before each group of commands."""
+_POLL = "poll"
 
 
 class StreamText(NamedTuple):
@@ -71,10 +73,14 @@ class Assembler:
         lines: list[str] = []
         for group in groups:
             lines.append(GROUP)
-            for engine in Engine:
-                found = self.write(engine, group[engine])
+            streams = [*zip(STREAMS, group), *((Engine.HAU, data) for data in filter(None, [group.polled.hau]))]
+            for engine, data in streams:
+                found = self.write(engine, data)
                 lines += (f"{index}: {line}" for index, (_, line) in enumerate(found.commands))
                 lines += filter(None, [found.tail])
+            lines += (
+                f"{_POLL} engine={one.engine} tiu={one.tiu} gdma={one.gdma} hau={one.hau}" for one in group.polled.polls
+            )
         return _text(lines)
 
     def assemble(self, text: str) -> list[CommandGroup]:
@@ -84,15 +90,37 @@ class Assembler:
             FileFormatError: a line that cannot be read; names the line.
             EncodingError: a value that does not fit its field; names the line.
         """
-        groups: list[dict[Engine, list[bytes]]] = []
+        groups: list[_Lines] = []
         for number, words in source_lines(text):
             if words == [GROUP] or not groups:
-                groups.append({engine: [] for engine in Engine})
+                groups.append(_Lines({engine: [] for engine in Engine}, []))
             if words != [GROUP]:
                 with at_line(number):
-                    engine, data = self.read(words)
-                    groups[-1][engine].append(data)
-        return [CommandGroup(*(b"".join(group[engine]) for engine in Engine)) for group in groups]
+                    groups[-1].take(words, self.read)
+        return [group.joined() for group in groups]
+
+
+class _Lines(NamedTuple):
+    """What the lines of a group say: the commands of each engine, and polls."""
+
+    commands: dict[Engine, list[bytes]]
+    polls: list[Poll]
+
+    def take(self, words: list[str], read: Callable[[list[str]], tuple[Engine, bytes]]) -> None:
+        """Read a line. Raises FileFormatError, EncodingError."""
+        if words[0] != _POLL:
+            engine, data = read(words)
+            self.commands[engine].append(data)
+            return
+        values, _ = assignments(words[1:])
+        if set(values) != set(Poll._fields) or values["engine"] not in list(Engine):
+            raise FileFormatError(f"'{_POLL}' needs {', '.join(Poll._fields)}")
+        self.polls.append(Poll(Engine(values["engine"]), *(values[name] for name in Poll._fields[1:])))
+
+    def joined(self) -> CommandGroup:
+        """The group of these lines."""
+        tiu, gdma, hau = (b"".join(self.commands[engine]) for engine in Engine)
+        return KernelGroup(tiu, gdma, Polled(hau, tuple(self.polls))) if hau else CommandGroup(tiu, gdma)
 
 
 def _text(lines: Iterable[str]) -> str:
@@ -147,21 +175,21 @@ class _Commands:
 
     def __init__(self, spans: Spans, write: StreamWriter) -> None:
         self._numbers, self._spans, self._write = count(), spans, write
-        self._first = {engine: 0 for engine in Engine}
+        self._first = {engine: 0 for engine in STREAMS}
         self._title = ""
 
     def group(self, group: CommandGroup) -> Iterator[str]:
         self._title = ""
-        texts = {engine: self._write(engine, group[engine]) for engine in Engine}
+        texts = {engine: self._write(engine, group[engine]) for engine in STREAMS}
         lines = {engine: text.commands for engine, text in texts.items()}
         order = runnable({engine: [ids for ids, _ in commands] for engine, commands in lines.items()})
         yield from self._run(lines, order)
-        started = {engine: sum(one is engine for one, _ in order) for engine in Engine}
-        stuck = [(engine, at) for engine in Engine for at in range(started[engine], len(lines[engine]))]
+        started = {engine: sum(one is engine for one, _ in order) for engine in STREAMS}
+        stuck = [(engine, at) for engine in STREAMS for at in range(started[engine], len(lines[engine]))]
         if stuck:
             yield "# the rest never starts: it waits for ids that do not come"
             yield from self._run(lines, stuck)
-        for engine in Engine:
+        for engine in STREAMS:
             self._first[engine] += len(lines[engine])
             if texts[engine].tail:
                 yield texts[engine].tail
@@ -192,15 +220,18 @@ def stage_spans(chip: str, stage: Bm168xStage) -> Spans:
     Raises:
         FileFormatError: a note that does not fit the commands.
     """
-    counts = {one: sum(bm168x_streams.count(chip, one, group[one]) for group in stage.groups) for one in Engine}
-    start = counts[Engine.TIU]
+    counts = {one: sum(bm168x_streams.count(chip, one, group[one]) for group in stage.groups) for one in STREAMS}
+    start, end = counts[Engine.TIU], sum(counts.values())
+    sorts = sum(len(group.polled.hau) // HAU_BYTES for group in stage.groups)
     try:
         text = bytes(stage.layers).decode()
     except UnicodeDecodeError as error:
         raise FileFormatError("the list of layers in the model is not text") from error
     found: Spans = {engine: [] for engine in Engine}
-    for span in decode_layers(text, sum(counts.values())):
-        if span.first >= start:
+    for span in decode_layers(text, end + sorts):
+        if span.first >= end:
+            found[Engine.HAU].append(replace(span, first=span.first - end))
+        elif span.first >= start:
             found[Engine.GDMA].append(replace(span, first=span.first - start))
         elif span.first + span.count <= start:
             found[Engine.TIU].append(span)

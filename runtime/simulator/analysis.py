@@ -13,7 +13,7 @@ import numpy as np
 
 from bmcompiler.analysis.profile import CommandRef, EngineUse, LayerTime, Race, Timing
 from bmcompiler.bmodel.layers import LayerSpan
-from bmcompiler.numeric.arrays import Doubles, Ints
+from bmcompiler.numeric.arrays import Doubles, Ints, Mask
 from bmcompiler.runtime.simulator.counters import bytes_in_use, rates
 from bmcompiler.runtime.simulator.races import Accesses, conflicts
 from bmcompiler.runtime.simulator.timing import CommandList, Schedule, schedule, shares, stalls, sums
@@ -94,7 +94,8 @@ class ProgramAnalysis(ABC):
 
     Args:
         net: title of the trace.
-        engines: names by engine number of `commands`; the first does the arithmetic, the last is the host.
+        engines: names by engine number of `commands`; the first does the arithmetic, the last is the host where a chip
+            does not say otherwise.
         layers: in program order; records of none are put together at the end.
         numbers: how messages number the records.
     """
@@ -138,6 +139,11 @@ class ProgramAnalysis(ABC):
     def _host(self) -> int:
         return len(self.engines) - 1
 
+    @property
+    def _counted(self) -> Mask:
+        """Of each record whether it is a command, or work of the host."""
+        return np.ones(len(self.commands), bool)
+
     def timing(self) -> Timing:
         """Cycles in total, per engine and per layer, by the chip's cost model."""
         cost, cycles, layers = self.costs, self.times.cycles, self._layer_times()
@@ -168,11 +174,11 @@ class ProgramAnalysis(ABC):
 
     def _engine_uses(self) -> tuple[EngineUse, ...]:
         engine, count = self.commands.engine, len(self.engines)
-        counts = np.bincount(engine, minlength=count).tolist()
+        counts = np.bincount(engine[self._counted], minlength=count).tolist()
         busy = sums(self.costs.cycles, engine, count)
         idle = sums(self._idle, engine, count)
-        waits = map(self._waits, range(self._host))
-        return tuple(EngineUse(*row) for row in zip(self.engines, counts, busy, idle, waits))
+        rows = zip(self.engines, counts, busy, idle, map(self._waits, range(count)))
+        return tuple(EngineUse(*row) for number, row in enumerate(rows) if number != self._host)
 
     def _waits(self, engine: int) -> tuple[tuple[str, int], ...]:
         """For whom an engine stood idle; what no command of an engine delayed, a barrier of the host did."""

@@ -16,7 +16,8 @@ LOCAL_SPACE = "bytes {lo} to {hi} of lanes {row_lo} to {row_hi}"
 """How messages name bytes of local memory."""
 ON_CHIP = 1
 """Number of the memory besides local memory in which both engines meet."""
-_WRITTEN = ("res0", "res1", "dst")
+_FAR = 2
+_WRITTEN = ("res0", "res1", "dst", "dst_index")
 
 
 class Note(NamedTuple):
@@ -63,7 +64,7 @@ class Notes:
         self.found[start:] = [note._replace(write=False) for note in self.found[start:]]
 
     def accesses(self, lanes: int, lane_size: int, spaces: tuple[str, ...]) -> Accesses:
-        """All of it; at most one memory besides local memory, see `Boxes`."""
+        """All of it, see `Boxes`."""
         found = Boxes(lanes, lane_size, spaces)
         if self.found:
             record, write, space, lane, offset, shape, strides, item = zip(*self.found)
@@ -72,7 +73,7 @@ class Notes:
             local = np.array(space) == LOCAL
             use = np.array(record), np.array(write)
             found.local(Use(use[0], local, use[1]), place, shapes, steps, np.array(item))
-            found.remote(Use(use[0], ~local, use[1]), 1, place[1], shapes, steps, np.array(item))
+            found.remote(Use(use[0], ~local, use[1]), np.array(space), place[1], shapes, steps, np.array(item))
         return found.result()
 
 
@@ -101,17 +102,22 @@ class Anywhere(GlobalMemory):
 
 
 class NotedOutside(Anywhere):
-    """The on-chip memory behind a window of addresses takes notes, if there is one; other tensors may be anywhere."""
+    """The on-chip memory behind a window of addresses takes notes, if there is one; other tensors may be anywhere.
 
-    def __init__(self, notes: Notes, window: int = 0, size: int = 0) -> None:
+    `far`: all other memory takes notes, too.
+    """
+
+    def __init__(self, notes: Notes, window: int = 0, size: int = 0, *, far: bool = False) -> None:
         super().__init__()
-        self.notes, self._window, self._size = notes, window, size
+        self.notes, self._window, self._size, self._far = notes, window, size, far
 
     def tensor(self, address: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
         offset = address - self._window
         if 0 <= offset < self._size:
             self.notes.add(ON_CHIP, (0, offset), shape, strides, dtype.itemsize)
             return GlobalMemory.tensor(self, address, shape, strides, dtype)
+        if self._far:
+            self.notes.add(_FAR, (0, address), shape, strides, dtype.itemsize)
         return super().tensor(address, shape, strides, dtype)
 
     def row(self, name: str, offset: int, count: int, item: int) -> None:
@@ -125,7 +131,8 @@ class NotedOutside(Anywhere):
 
     def accesses(self, lanes: int, lane_size: int, name: str) -> Accesses:
         """All that was noted; `name` is how messages call the on-chip memory."""
-        return self.notes.accesses(lanes, lane_size, (LOCAL_SPACE, f"bytes {{lo}} to {{hi}} of {name}"))
+        spaces = (LOCAL_SPACE, f"bytes {{lo}} to {{hi}} of {name}", "addresses {lo:#x} to {hi:#x}")
+        return self.notes.accesses(lanes, lane_size, spaces if self._far else spaces[:_FAR])
 
 
 def noted(memory: GlobalMemory) -> NotedOutside:

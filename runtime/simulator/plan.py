@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Fields
-from bmcompiler.instructions.order import Engine, IdFields, Place, execution_order, queue_of
+from bmcompiler.instructions.order import Engine, IdFields, Place, Poll, execution_order, queue_of
 from bmcompiler.numeric.blas import one_blas_thread
 
 Step = Callable[[], None]
@@ -62,20 +62,20 @@ class Plan:
 
 
 def bound(
-    groups: Iterable[Mapping[Engine, Sequence[Fields]]],
+    groups: Iterable[tuple[Mapping[Engine, Sequence[Fields]], Sequence[Poll]]],
     ids: Mapping[Engine, IdFields],
     step: Callable[[Engine, Fields], Step],
 ) -> Plan:
-    """Decoded groups, in program order, as a plan; `step` makes the step of one command.
+    """Decoded groups with their polls, in program order, as a plan; `step` makes the step of one command.
 
     Raises:
         SimulatorError: what `step` refuses, waits that never end; names the command.
     """
     steps: list[Step] = []
     places: list[Place] = []
-    for number, fields in enumerate(groups):
-        queues = {engine: queue_of(ids[engine], commands) for engine, commands in fields.items()}
-        for engine, index in execution_order(queues, number):
+    for number, (fields, polls) in enumerate(groups):
+        queues = {engine: queue_of(ids.get(engine), commands) for engine, commands in fields.items()}
+        for engine, index in execution_order(queues, number, polls):
             place = Place(number, engine, index)
             try:
                 steps.append(step(engine, fields[engine][index]))

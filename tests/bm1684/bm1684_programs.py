@@ -14,6 +14,7 @@ from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage, CommandGroup, CpuSubnet, TpuSubnet
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.codegen.build import dense_strides as global_strides
+from bmcompiler.instructions.order import STREAMS
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 
@@ -99,7 +100,7 @@ def waiting(groups: Sequence[CommandGroup]) -> list[tuple[int, Engine, int]]:
     """(group, engine, number) of the commands that wait for the other engine."""
     found = []
     for number, group in enumerate(groups):
-        for engine in Engine:
+        for engine in STREAMS:
             wait = FORMATS[engine].decode(np.frombuffer(group[engine], np.uint8))[WAIT_ID[engine]]
             found += [(number, engine, int(at)) for at in np.flatnonzero(wait)]
     return found

@@ -13,10 +13,11 @@ from bm1684_programs import NEURON, model
 
 from bmcompiler.backends.bm1684.build import CommandBuilder
 from bmcompiler.backends.bm1684.chip import local_address
-from bmcompiler.backends.bm1684.isa import FORMATS, Direction, Engine, Eu, Precision, Task
+from bmcompiler.backends.bm1684.isa import FORMATS, Direction, Eu, Precision, Task
 from bmcompiler.backends.bm1684.timing_profile import SILICON, VENDOR, TimingProfile
 from bmcompiler.bmodel.bm168x import TpuSubnet
 from bmcompiler.errors import FileFormatError
+from bmcompiler.instructions.order import STREAMS
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
 from bmcompiler.runtime.simulator.bm1684.cost import cycles_of
 from bmcompiler.runtime.simulator.bm1684.recorded import ByHand, Comparison, compare, microseconds, restored
@@ -136,7 +137,7 @@ def test_a_processor_that_waits_after_each_command_has_nothing_at_once() -> None
     }
     waiting = arrays | {f"conv2d08_A_{name}": rows.reshape(-1) for name, rows in every.items()}
     alone = 0.0
-    for engine in Engine:
+    for engine in STREAMS:
         fields = FORMATS[engine].decode(restored(arrays[f"conv2d08_A_{engine.name.lower()}"]).reshape(-1))
         alone += float(np.sum(cycles_of(engine, fields, SILICON))) / SILICON.clock_hz * 1e6
     found = microseconds(waiting, "conv2d08_A", SILICON, by_hand)
@@ -154,7 +155,7 @@ def test_a_kernel_ends_when_all_is_done(seed: int) -> None:
     wait = np.array([random.integers(0, record + 1) * (engine[record] != 2) for record in range(count)])
     drawn = {"engine": engine, "wait": wait, "issue": random.integers(0, 9, count)}
     taken = {}
-    for each in Engine:
+    for each in STREAMS:
         raw = np.resize(restored(arrays[f"{key}_{each.name.lower()}"]), (count, 128))
         drawn[each.name.lower()] = np.diff(raw, axis=0, prepend=np.zeros((1, 128), np.uint8)).T
         fields = FORMATS[each].decode(raw.reshape(-1))

@@ -22,7 +22,7 @@ from bmcompiler.bmodel.bm168x import CommandGroup, TpuSubnet
 from bmcompiler.bmodel.bm168x_streams import count
 from bmcompiler.cli.tool import cli
 from bmcompiler.errors import EncodingError, SimulatorError, UsageError
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Engine
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 from bmcompiler.target import find_target
@@ -74,7 +74,7 @@ def test_a_lost_wait_is_found() -> None:
     ((_, stage),) = whole.all_stages()
     (group,) = stage.groups
     lost = 0
-    for engine in Engine:
+    for engine in STREAMS:
         stream = split(engine, group[engine])
         for number, fields in enumerate(stream.fields()):
             if not fields["cmd_id_dep"]:
@@ -118,8 +118,8 @@ def test_tools_show_files(tmp_path: Path) -> None:
 
 def test_the_container_counts_commands_as_the_tables_have_them() -> None:
     """Lengths of commands stand in the tables of formats and, for counting, in the container."""
-    for engine, layouts in FORMATS.items():
-        for layout in layouts:
+    for engine in STREAMS:
+        for layout in FORMATS[engine]:
             for task in range(16):
                 for unit in (0, 4, 17):
                     keys = {"tsk_typ": task, "tsk_eu_typ": unit} if engine is Engine.TIU else {"cmd_type": task}

@@ -19,7 +19,7 @@ from bmcompiler.backends.bm1684x.instructions import transfers
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.errors import BMError, SimulatorError
 from bmcompiler.instructions.isa import Format
-from bmcompiler.instructions.order import Engine, Place
+from bmcompiler.instructions.order import STREAMS, Place
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 from bmcompiler.runtime.simulator.plan import Plan
@@ -131,7 +131,7 @@ def test_a_command_that_fails_when_it_runs_is_named() -> None:
         raise SimulatorError("no such data")
 
     steps = [lambda: None, lambda: None, fail, lambda: None]
-    places = [Place(3, engine, number) for engine in Engine for number in (4, 5)]
+    places = [Place(3, engine, number) for engine in STREAMS for number in (4, 5)]
     with pytest.raises(SimulatorError, match="group 3, GDMA command 4: no such data"):
         Plan(steps, places).run()
 

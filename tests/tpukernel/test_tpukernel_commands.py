@@ -67,4 +67,5 @@ def test_the_library_has_the_functions_that_kernels_call_most() -> None:
 def test_recorded_functions_are_recorded() -> None:
     recorded = {name for case in cases() for name, _ in case.calls} | {name for name, _, _ in helpers()}
     named = {row.name for row in TABLE.values() if row.source in (Known.RECORDED, Known.REFERENCE)}
-    assert named == recorded
+    assert recorded - named == {"tpu_hau_sort_natural_index"}, "which has calls with drawn arguments, too"
+    assert named <= recorded

@@ -15,7 +15,7 @@ from bmcompiler.backends.bm1684x.tpukernel.local import _NARROW, _WIDE, place
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments
 from bmcompiler.errors import EncodingError, UsageError
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Engine
 from bmcompiler.tpukernel import (
     DT_FP16,
     DT_FP32,
@@ -269,7 +269,7 @@ def test_what_is_said_to_be_a_number_is_that_number(name: str) -> None:
     assert not recorder.commands
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", STREAMS)
 def test_a_kernel_has_as_many_commands_of_an_engine_as_there_are_ids(engine: Engine) -> None:
     ids: list[int] = []
     command: Any = SimpleNamespace(engine=engine, encode=lambda own, waits: ids.append(own) or b"")

@@ -25,6 +25,7 @@ from bmcompiler.tpukernel import (
 
 Array = NDArray[Any]
 GLOBAL_BYTES = 1 << 20
+_ODD = np.array([0, 1 << 31, 1, 0x8000_0002, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000, 0xFFC0_0001], np.uint32).view("f4")
 _OUTSIDE, _OUTSIDE_FILLED = ("system_addr_t", "global_addr_t", "addr_t"), 1 << 15
 FILLED = 4096
 """Bytes of each lane that are drawn from the address of a tensor on."""
@@ -66,6 +67,8 @@ def fill(memory: Memory, row: Function, a: Arguments, seed: int) -> None:
 def _drawn(rng: np.random.Generator, row: Function, a: Arguments, name: str, size: int) -> Array:
     if name == "src" and "table_lookup" in row.name:
         return rng.integers(0, min(a.len, 256), size // a.src_dtype.size).astype(f"u{a.src_dtype.size}")
+    if row.name.startswith("tpu_hau_sort"):
+        return _sorted(rng, a, size)
     if name in _SPECIAL:
         return _SPECIAL[name](rng, row, a, size)
     return numbers(rng, type_of(row, a, name), size)
@@ -115,6 +118,14 @@ def _index(rng: np.random.Generator, row: Function, a: Arguments, size: int) -> 
     if "exception" in row.name:
         found[rng.random(found.size) < 0.2] = np.iinfo(kind).max
     return found
+
+
+def _sorted(rng: np.random.Generator, a: Arguments, size: int) -> Array:
+    """Few numbers, so that many are equal; of floats also zeros of both signs, denormals, infinity and NaN."""
+    some = rng.integers(-5, 5, size // 4).astype(np.int32)
+    if a.dtype != DT_FP32 or rng.random() < 0.3:
+        return some.astype(np.float32) if a.dtype == DT_FP32 else some
+    return np.where(rng.random(some.size) < 0.5, some.astype(np.float32), rng.choice(_ODD, some.size))
 
 
 def _mask(rng: np.random.Generator, row: Function, a: Arguments, size: int) -> Array:

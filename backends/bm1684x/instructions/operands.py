@@ -11,7 +11,7 @@ from bmcompiler.instructions.order import Engine
 
 
 class Command(NamedTuple):
-    """A command without its id and the id it waits for."""
+    """A command without its id and the id it waits for; the sort engine's have neither."""
 
     engine: Engine
     layout: Format
@@ -19,7 +19,8 @@ class Command(NamedTuple):
 
     def encode(self, own: int, wait: int) -> bytes:
         """Its bytes. Raises EncodingError when a value does not fit its field."""
-        return self.layout.pack({**self.fields, "cmd_id": own, "cmd_id_dep": wait})
+        ids = {} if self.engine is Engine.HAU else {"cmd_id": own, "cmd_id_dep": wait}
+        return self.layout.pack({**self.fields, **ids})
 
 
 class Operand(NamedTuple):

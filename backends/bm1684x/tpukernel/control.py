@@ -10,6 +10,7 @@ from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, within
 from bmcompiler.backends.bm1684x.tpukernel.types import dim4
+from bmcompiler.instructions.order import STREAMS, Engine
 
 L2_USABLE = 0x1F_B000
 _MOST_SIZE, _MOST_STEP = (1 << 16) - 1, 128
@@ -60,16 +61,18 @@ CONTROL = in_group(
 )
 CORES = in_group(
     "Kernel and synchronisation",
-    Function("void tpu_poll()", "the end of a kernel: both engines are done", _nothing),
+    Function(
+        "void tpu_poll()", "TIU and GDMA are done: the end of a kernel, or before a sort", lambda k, a: k.poll(*STREAMS)
+    ),
     Function(
         "bool tpu_is_parallel_state()",
         "whether the engines run without waiting for each other",
         lambda k, a: k.parallel,
     ),
-    Function("void tpu_hau_poll()", "wait for the sort engine", _nothing),
+    Function("void tpu_hau_poll()", "the sort engine is done", lambda k, a: k.poll(Engine.HAU)),
     Function(f"void tpu_flush_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
     Function(f"void tpu_invalidate_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
-    Function("void tpu_poll_descriptor()", "tpu_poll", _nothing),
+    Function("void tpu_poll_descriptor()", "tpu_poll", lambda k, a: k.poll(*STREAMS)),
     Function("int tpu_core_index()", "0", _value(0)),
     Function("int tpu_core_num()", "1", _value(1)),
     Function("void tpu_sync_all()", "nothing: there is one core", _nothing),

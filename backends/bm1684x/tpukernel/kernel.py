@@ -13,10 +13,11 @@ from bmcompiler.backends.bm1684x.asm import disassemble
 from bmcompiler.backends.bm1684x.stream import ended
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued, Recorder, Release, Source, recording
 from bmcompiler.bmodel.bm168x import CommandGroup
+from bmcompiler.bmodel.bm168x_kernels import KernelGroup
 from bmcompiler.bmodel.bm168x_listing import GROUP
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.errors import SimulatorError, UsageError
-from bmcompiler.instructions.order import Engine, Place
+from bmcompiler.instructions.order import STREAMS, Engine, Place, Poll, Polled
 
 
 @dataclass(frozen=True)
@@ -25,24 +26,41 @@ class Program:
 
     Attributes:
         name: of the kernel. commands: in the order of their calls.
+        polls: what the kernel's processor waited for, with the epoch of `Issued`.
     """
 
     name: str
     commands: tuple[Issued, ...]
+    polls: tuple[tuple[int, Poll], ...] = ()
 
     def __len__(self) -> int:
         return len(self.commands)
 
     @functools.cached_property
     def groups(self) -> list[CommandGroup]:
-        """The two streams of each run of ids, with their end marks, as files and devices have them."""
+        """The two streams of each run of ids, with their end marks, as files and devices have them.
+
+        Those of a run that uses the sort engine have its commands, too, which files have not.
+        """
         found = []
-        for _, commands in groupby(self.commands, key=lambda command: command.epoch):
+        for epoch, commands in groupby(self.commands, key=lambda command: command.epoch):
             streams: dict[Engine, list[bytes]] = {engine: [] for engine in Engine}
             for command in commands:
                 streams[command.engine].append(command.data)
-            found.append(CommandGroup(*(ended(engine, streams[engine]) for engine in Engine)))
+            tiu, gdma = (ended(engine, streams[engine]) for engine in STREAMS)
+            polls = tuple(dict.fromkeys(poll for own, poll in self.polls if own == epoch))
+            sorts = b"".join(streams[Engine.HAU])
+            found.append(KernelGroup(tiu, gdma, Polled(sorts, polls)) if sorts else CommandGroup(tiu, gdma))
         return found
+
+    def need_streams(self) -> None:
+        """Raise UsageError for commands that no model file can hold."""
+        for command in self.commands:
+            if command.engine not in STREAMS:
+                raise UsageError(
+                    f"{command.source}: model files hold no commands of the sort engine",
+                    remedy="launch the kernel on a KernelDevice",
+                )
 
     def disassembly(self) -> str:
         """The commands as text with the calls that issued them; `bmcompiler.backends.bm1684x.asm.assemble` reads it."""
@@ -94,7 +112,7 @@ class Program:
             run: dict[Engine, list[Source | None]] = {engine: [] for engine in Engine}
             for command in commands:
                 run[command.engine].append(command.source)
-            found.append({engine: [*sources, None] for engine, sources in run.items()})
+            found.append({engine: [*sources, *([None] * (engine in STREAMS))] for engine, sources in run.items()})
         return found
 
 
@@ -119,7 +137,7 @@ def program_of(recorder: Recorder, name: str = "kernel") -> Program:
     """The program of what has been recorded. Raises UsageError when it ends in parallel state."""
     if recorder.parallel:
         raise UsageError(f"{name} ends in parallel state", remedy="call tpu_parallel_end()")
-    return Program(name, tuple(recorder.commands))
+    return Program(name, tuple(recorder.commands), tuple(recorder.polls))
 
 
 @overload

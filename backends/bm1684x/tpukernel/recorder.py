@@ -1,4 +1,4 @@
-"""What a kernel's calls add up to: commands of two engines with ids and waits (tpukernel-api.md 2)."""
+"""What a kernel's calls add up to: commands with ids and waits, of the sort engine without (tpukernel-api.md 2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import NamedTuple
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.instructions.operands import Command
 from bmcompiler.errors import EncodingError, UsageError
-from bmcompiler.instructions.order import Engine
+from bmcompiler.instructions.order import STREAMS, Engine, Poll
+
+_OTHER = {Engine.TIU: Engine.GDMA, Engine.GDMA: Engine.TIU}
 
 
 class Release(Enum):
@@ -39,8 +41,8 @@ class Source(NamedTuple):
 class Issued(NamedTuple):
     """A command with its id and what it waits for; `epoch` counts calls of `tpu_initialize`, which restarts the ids.
 
-    `data` is `command` with the id and `wait`, the id of the other engine that it waits for, 0 = none; `source` is the
-    call that issued it, None where no function did.
+    `data` is `command` with the id and `wait`, the id of the other engine that it waits for, 0 = none; commands of the
+    sort engine have neither. `source` is the call that issued it, None where no function did.
     """
 
     command: Command
@@ -65,6 +67,8 @@ class Recorder:
     def __init__(self, release: Release = Release.SEED) -> None:
         self.release = release
         self.commands: list[Issued] = []
+        self.polls: list[tuple[int, Poll]] = []
+        """Epoch and what was waited for."""
         self.source: Source | None = None
         """The call whose commands are being issued."""
         self._epoch = 0
@@ -79,12 +83,16 @@ class Recorder:
             engine = command.engine
             waits = self._last if self._before is None else self._before
             own = self._last[engine] + 1
-            if own >= CHIP.max_command_id:
+            if engine in STREAMS and own >= CHIP.max_command_id:
                 raise EncodingError(f"a kernel has at most {CHIP.max_command_id - 1} commands of an engine")
-            wait = waits[Engine.GDMA if engine is Engine.TIU else Engine.TIU]
+            wait = waits[_OTHER[engine]] if engine in STREAMS else 0
             data = command.encode(own, wait)
             self._last[engine] = own
             self.commands.append(Issued(command, data, wait, self._epoch, self.source))
+
+    def poll(self, *engines: Engine) -> None:
+        """The kernel's processor waits for engines before it issues more."""
+        self.polls += ((self._epoch, Poll(engine, *(self._last[each] for each in Engine))) for engine in engines)
 
     @contextmanager
     def called(self, source: Source) -> Iterator[None]:

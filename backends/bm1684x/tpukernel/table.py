@@ -11,6 +11,7 @@ from bmcompiler.backends.bm1684x.tpukernel import (
     moving,
     scalars,
     seed,
+    sorting,
     transfers,
     trigonometry,
 )
@@ -28,6 +29,7 @@ _ROWS = (
     *comparing.ROWS,
     *moving.ROWS,
     *others.ROWS,
+    *sorting.ROWS,
     *vectors.ROWS,
     *matrices.ROWS,
     *windows.ROWS,

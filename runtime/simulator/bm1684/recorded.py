@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from bmcompiler.backends.bm1684.isa import FORMATS, Engine
+from bmcompiler.backends.bm1684.isa import FORMATS
 from bmcompiler.backends.bm1684.timing_profile import PROFILE, TimingProfile
 from bmcompiler.errors import FileFormatError
+from bmcompiler.instructions.order import STREAMS
 from bmcompiler.numeric.arrays import Bytes
 from bmcompiler.runtime.simulator.bm1684.cost import cycles_of
 
@@ -82,7 +83,7 @@ def compare(path: Path, profile: TimingProfile = PROFILE, by_hand: ByHand = BY_H
 
 def microseconds(arrays: Any, key: str, profile: TimingProfile, by_hand: ByHand) -> float:
     """From the first command that the processor issues to the end of the last."""
-    commands = {engine: restored(arrays[f"{key}_{engine.name.lower()}"]) for engine in Engine}
+    commands = {engine: restored(arrays[f"{key}_{engine.name.lower()}"]) for engine in STREAMS}
     taken = {}
     for engine, raw in commands.items():
         fields = FORMATS[engine].decode(raw.reshape(-1))

@@ -31,6 +31,7 @@ from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
 from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands
 from bmcompiler.runtime.simulator.bm1684x.plan import COMMANDS, tiu_step
+from bmcompiler.runtime.simulator.bm1684x.sorting import SortCommand, sort_step
 from bmcompiler.runtime.simulator.notes import NamedTensors, noted
 from bmcompiler.runtime.simulator.races import Accesses
 
@@ -45,10 +46,14 @@ class _NotedOperands(NamedTensors, Operands):
 class _NotedTransfer(NamedTensors, Transfer): ...
 
 
+class _NotedSort(NamedTensors, SortCommand): ...
+
+
 _COMMANDS = replace(
     COMMANDS,
     tiu=lambda memories, fields, fast: tiu_step(_NotedOperands(memories, fields, fast)),
     gdma=lambda memories, fields, moved: gdma_step(_NotedTransfer(memories, fields, moved)),
+    hau=lambda memories, fields, moved: sort_step(_NotedSort(memories, fields, moved)),
 )
 
 
@@ -76,7 +81,7 @@ def _columns(engine: Engine, data: bytes) -> Columns:
 
 
 def _mnemonics(decoded: DecodedStage, engine: Engine) -> list[str]:
-    streams = (split(engine, group[engine]) for group in decoded.stage.groups)
+    streams = (split(engine, data) for data in decoded.streams(engine))
     return [mnemonic(engine, *command) for one in streams for command in zip(one.formats, one.fields())]
 
 

@@ -51,6 +51,7 @@ def costs(decoded: DecodedStage, profile: TimingProfile = PROFILE) -> Costs:
         decoded,
         lambda fields, count: _tiu(_Fields(fields, count), table),
         lambda fields, count: moves(fields, count, table),
+        lambda fields: table.sort(fields["len"], fields["topk"], fields["index_en"] == 1),
     )
 
 

@@ -11,6 +11,7 @@ from bmcompiler.runtime.simulator.bm1684x import cube, gdma, vector
 from bmcompiler.runtime.simulator.bm1684x.gdma.transfer import Transfer
 from bmcompiler.runtime.simulator.bm1684x.memories import Memories
 from bmcompiler.runtime.simulator.bm1684x.operands import Operands, StepMaker
+from bmcompiler.runtime.simulator.bm1684x.sorting import SortCommand, sort_step
 from bmcompiler.runtime.simulator.plan import Step, known
 
 _SILENT = (System.NOP, System.END)
@@ -36,5 +37,6 @@ COMMANDS: CommandSet[Memories] = CommandSet(
     lambda engine, data: split(engine, data).fields(),
     lambda memories, fields, fast: tiu_step(Operands(memories, fields, fast)),
     lambda memories, fields, moved: gdma.gdma_step(Transfer(memories, fields, moved)),
+    lambda memories, fields, moved: sort_step(SortCommand(memories, fields, moved)),
 )
 compile_plan = COMMANDS.compile_plan

@@ -11,8 +11,9 @@ from bmcompiler.bmodel.bm168x import Bm168xModel, Bm168xNet, Bm168xStage
 from bmcompiler.bmodel.bm168x_listing import Spans, stage_spans
 from bmcompiler.errors import UnsupportedError
 from bmcompiler.instructions.order import Engine
+from bmcompiler.numeric.arrays import Mask
 from bmcompiler.runtime.simulator.analysis import Costs, ProgramAnalysis, layers_of
-from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
+from bmcompiler.runtime.simulator.bm168x.decoded import HOST, NO_COMMAND, DecodedStage
 from bmcompiler.runtime.simulator.races import Accesses
 
 
@@ -66,8 +67,8 @@ class StageAnalysis(ProgramAnalysis):
     """See `ProgramAnalysis`; commands have the numbers of the listing."""
 
     def __init__(self, net: str, chip: ChipAnalyzer, decoded: DecodedStage, spans: Spans, profile: Any) -> None:
-        layers = layers_of(*((spans[engine], decoded.at[engine]) for engine in Engine))
-        super().__init__(net, ENGINES, decoded.commands, layers, profile, decoded.position)
+        layers = layers_of(*((spans[engine], records) for engine, records in decoded.at.items()))
+        super().__init__(net, decoded.engines, decoded.commands, layers, profile, decoded.position)
         self.chip, self.decoded, self._profile = chip, decoded, profile
 
     @cached_property
@@ -76,7 +77,8 @@ class StageAnalysis(ProgramAnalysis):
 
     @cached_property
     def names(self) -> list[str]:
-        names = ["subnet" if one else "group" for one in self.decoded.subnet.tolist()]
+        kinds = zip(self.decoded.subnet.tolist(), self.commands.engine.tolist())
+        names = ["subnet" if subnet else "group" if engine == HOST else "poll" for subnet, engine in kinds]
         for engine, records in self.decoded.at.items():
             for record, name in zip(records.tolist(), self.chip.mnemonics(self.decoded, engine)):
                 names[record] = name
@@ -87,3 +89,11 @@ class StageAnalysis(ProgramAnalysis):
 
     def host_calls(self) -> int:
         return int(self.decoded.subnet.sum())
+
+    @property
+    def _host(self) -> int:
+        return HOST
+
+    @property
+    def _counted(self) -> Mask:
+        return (self.decoded.number != NO_COMMAND) | (self.commands.engine == HOST)

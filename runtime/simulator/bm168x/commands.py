@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from bmcompiler.bmodel.bm168x import Bm168xStage, CommandGroup
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.isa import Fields
-from bmcompiler.instructions.order import Engine, IdFields
+from bmcompiler.instructions.order import STREAMS, Engine, IdFields
 from bmcompiler.runtime.simulator.plan import Plan, Step, bound
 from bmcompiler.runtime.simulator.relocation import MovedArea, Relocation
 
@@ -23,13 +23,15 @@ class CommandSet(Generic[MemoriesT]):
     Attributes:
         ids: names of the fields that order them.
         rows: fields of each command of an engine's stream; raises EncodingError.
-        tiu: step of a command for (memories, fields, fast). gdma: for (memories, fields, relocation).
+        tiu: step of a command for (memories, fields, fast). gdma, hau: for (memories, fields, relocation); None: the
+            chip has no such engine.
     """
 
     ids: Mapping[Engine, IdFields]
     rows: Callable[[Engine, bytes], list[Fields]]
     tiu: Callable[[MemoriesT, Fields, bool], Step]
     gdma: Callable[[MemoriesT, Fields, Relocation], Step]
+    hau: Callable[[MemoriesT, Fields, Relocation], Step] | None = None
 
     def compile_plan(
         self,
@@ -52,7 +54,10 @@ class CommandSet(Generic[MemoriesT]):
                 command.
         """
         moved = relocation or Relocation()
-        decoded = ({engine: self.decode(engine, data) for engine, data in zip(Engine, group)} for group in groups)
+        decoded = (
+            ({engine: self.decode(engine, data) for engine, data in streams(group).items()}, group.polled.polls)
+            for group in groups
+        )
         return bound(decoded, self.ids, lambda engine, fields: self.step(memories, engine, fields, moved, fast=fast))
 
     def decode(self, engine: Engine, data: bytes) -> list[Fields]:
@@ -68,7 +73,16 @@ class CommandSet(Generic[MemoriesT]):
         """What one command does, bound to `memories`. Raises SimulatorError for forms and operands it cannot have."""
         if engine is Engine.GDMA:
             return self.gdma(memories, fields, relocation)
+        if engine is Engine.HAU:
+            assert self.hau is not None, "kernels of a chip without the engine"
+            return self.hau(memories, fields, relocation)
         return self.tiu(memories, fields, fast)
+
+
+def streams(group: CommandGroup) -> dict[Engine, bytes]:
+    """The commands of each engine that has some, or could have some in a file."""
+    found = dict(zip(STREAMS, group))
+    return found | {Engine.HAU: group.polled.hau} if group.polled.hau else found
 
 
 def stage_relocation(stage: Bm168xStage, *places: int) -> Relocation:

@@ -37,12 +37,16 @@ class Moved:
 
 
 def stage_costs(
-    decoded: DecodedStage, tiu: Callable[[Columns, int], Work], gdma: Callable[[Columns, int], Moved]
+    decoded: DecodedStage,
+    tiu: Callable[[Columns, int], Work],
+    gdma: Callable[[Columns, int], Moved],
+    hau: Callable[[Columns], Ints] | None = None,
 ) -> Costs:
     """Costs of all records; those of the host cost nothing here.
 
     Args:
         tiu, gdma: cost of the commands of an engine, of their fields and their number, which is not 0.
+        hau: cycles of the commands of the sort engine, of their fields; None: the chip has none.
     """
     cycles, macs, weights, loaded, stored, source, target = np.zeros((7, len(decoded)), np.int64)
     ideal = np.zeros(len(decoded))
@@ -57,5 +61,7 @@ def stage_costs(
         cycles[moves], stored[moves] = moved.cycles, moved.written
         weights[moves], loaded[moves] = moved.read * coefficient, moved.read * ~coefficient
         source[moves], target[moves] = moved.source, moved.target
+    if hau is not None and Engine.HAU in at:
+        cycles[at[Engine.HAU]] = hau(fields[Engine.HAU])
     transfers = Transfers(source, weights + loaded, target, stored, weights > 0)
     return Costs(cycles, macs, ideal, weights, loaded, stored, *compulsory(transfers, stage_memory(decoded.stage)))

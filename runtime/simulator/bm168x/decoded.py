@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,14 @@ import numpy as np
 from bmcompiler.bmodel.bm168x import Bm168xStage, CpuSubnet
 from bmcompiler.errors import EncodingError, SimulatorError
 from bmcompiler.instructions.isa import Columns
-from bmcompiler.instructions.order import Engine, IdFields, Ids, execution_order
+from bmcompiler.instructions.order import STREAMS, Engine, IdFields, Ids, Poll, execution_order
 from bmcompiler.numeric.arrays import Ints, Mask
+from bmcompiler.runtime.simulator.bm168x.commands import streams
 from bmcompiler.runtime.simulator.timing import NO_WAIT, CommandList
 from bmcompiler.runtime.simulator.traffic import NetMemory
 
-ENGINES = ("TIU", "GDMA", "host")
-"""Names of engine numbers in a CommandList: those of `Engine`, then the host."""
+ENGINES = ("TIU", "GDMA", "host", "HAU")
+"""Names of engine numbers in a CommandList: those of `Engine`, and the host."""
 HOST = ENGINES.index("host")
 NO_COMMAND = -1
 
@@ -25,8 +26,9 @@ NO_COMMAND = -1
 class DecodedStage:
     """All commands of a stage.
 
-    Records are the commands in the order they run, and one of the host for each of its subnets and each border between
-    groups: both engines are done before the next group starts.
+    Records are the commands in the order they run, one of the host for each of its subnets and each border between
+    groups (all engines are done before the next group starts), and where a kernel's processor polled an engine before
+    it went on, one without cycles of each engine that had to wait for what came next.
 
     Attributes:
         fields: one column per field of each engine's commands, in file order over the whole stage.
@@ -47,6 +49,15 @@ class DecodedStage:
     def __len__(self) -> int:
         return len(self.commands)
 
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Names of the engines; the sort engine has commands in kernels alone."""
+        return ENGINES[: self.commands.engines]
+
+    def streams(self, engine: Engine) -> Iterator[bytes]:
+        """The commands of an engine, group by group."""
+        return (streams(group).get(engine, b"") for group in self.stage.groups)
+
 
 def stage_memory(stage: Bm168xStage) -> NetMemory:
     """Where the inputs and outputs of a stage lie, and how many bytes of coefficients it has."""
@@ -66,11 +77,14 @@ class _Records:
     def host(self, subnet: bool) -> None:
         self.rows.append((HOST, NO_COMMAND, NO_WAIT, subnet))
 
-    def group(self, queues: dict[Engine, list[Ids]], number: int) -> None:
+    def group(self, queues: dict[Engine, list[Ids]], polls: Sequence[Poll], number: int) -> None:
         """Add the commands of a group. Raises SimulatorError when one waits for an id that never comes."""
         newest = {engine: np.maximum.accumulate([ids.own for ids in queue]) for engine, queue in queues.items()}
         record = {engine: np.zeros(len(queue), np.int64) for engine, queue in queues.items()}
-        for engine, at in execution_order(queues, number):
+        for engine, at in execution_order(queues, number, polls):
+            for poll in polls:
+                if poll.engine is not engine and poll.issued(engine) == at and (done := poll.issued(poll.engine)):
+                    self.rows.append((engine, NO_COMMAND, int(record[poll.engine][done - 1]), False))
             wanted, wait = queues[engine][at].wait, NO_WAIT
             if wanted:
                 other = Engine.GDMA if engine is Engine.TIU else Engine.TIU
@@ -95,7 +109,7 @@ def decode_stage(stage: Bm168xStage, columns_of: ColumnsOf, ids: Mapping[Engine,
         SimulatorError: malformed commands, waits that would never end, a subnet whose commands are made at run time.
     """
     records = _Records()
-    parts: dict[Engine, list[Columns]] = {engine: [] for engine in Engine}
+    parts: dict[Engine, list[Columns]] = {engine: [] for engine in STREAMS}
     for subnet in stage.subnets:
         if isinstance(subnet, CpuSubnet):
             records.host(subnet=True)
@@ -106,12 +120,13 @@ def decode_stage(stage: Bm168xStage, columns_of: ColumnsOf, ids: Mapping[Engine,
             if records.rows and records.rows[-1][0] != HOST:
                 records.host(subnet=False)
             try:
-                found = {engine: columns_of(engine, group[engine]) for engine in Engine}
+                found = {engine: columns_of(engine, data) for engine, data in streams(group).items()}
             except EncodingError as error:
                 raise SimulatorError(error.reason) from error
-            records.group({engine: _ids(ids[engine], found[engine]) for engine in Engine}, len(parts[Engine.TIU]))
-            for engine in Engine:
-                parts[engine].append(found[engine])
+            queues = {engine: _ids(ids.get(engine), columns) for engine, columns in found.items()}
+            records.group(queues, group.polled.polls, len(parts[Engine.TIU]))
+            for engine, columns in found.items():
+                parts.setdefault(engine, []).append(columns)
     fields = {engine: _joined(found or [columns_of(engine, b"")]) for engine, found in parts.items()}
     return _columns(stage, fields, records)
 
@@ -127,7 +142,9 @@ def _joined(parts: list[Columns]) -> Columns:
     }
 
 
-def _ids(names: IdFields, columns: Columns) -> list[Ids]:
+def _ids(names: IdFields | None, columns: Columns) -> list[Ids]:
+    if names is None:
+        return [Ids(number, 0) for number in range(1, len(next(iter(columns.values()))) + 1)]
     return [Ids(*pair) for pair in zip(*(columns[name].tolist() for name in names))] if columns else []
 
 
@@ -136,8 +153,10 @@ def _columns(stage: Bm168xStage, fields: dict[Engine, Columns], records: _Record
     engine, number, wait, subnet = columns
     host = engine == HOST
     at = {}
-    for one in Engine:
-        own = np.flatnonzero(engine == one)
+    numbered = number != NO_COMMAND
+    for one in fields:
+        own = np.flatnonzero((engine == one) & numbered)
         at[one] = own[np.argsort(number[own], kind="stable")]
-    commands = CommandList(len(ENGINES), engine, wait, host)
-    return DecodedStage(stage, fields, at, number, np.cumsum(~host) - ~host, subnet != 0, commands)
+    count = len(ENGINES) if Engine.HAU in fields else HOST + 1
+    commands = CommandList(count, engine, wait, host)
+    return DecodedStage(stage, fields, at, number, np.cumsum(numbered) - numbered, subnet != 0, commands)

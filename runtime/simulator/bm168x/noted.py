@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bmcompiler.chip import LaneChip
 from bmcompiler.errors import SimulatorError
+from bmcompiler.instructions.order import Engine
 from bmcompiler.runtime.simulator.bm168x.commands import CommandSet, MemoriesT, stage_relocation
 from bmcompiler.runtime.simulator.bm168x.decoded import ENGINES, DecodedStage
 from bmcompiler.runtime.simulator.notes import NotedLanes, NotedOutside, Notes
@@ -38,10 +39,10 @@ def stage_accesses(
             command.
     """
     notes, relocation = Notes(), stage_relocation(decoded.stage)
-    outside = NotedOutside(notes, memory.window, memory.size)
+    outside = NotedOutside(notes, memory.window, memory.size, far=Engine.HAU in decoded.at)
     noting = memories(outside, NotedLanes(notes, chip.lanes, chip.lmem_size))
     for engine, records in decoded.at.items():
-        rows = (row for group in decoded.stage.groups for row in commands.decode(engine, group[engine]))
+        rows = (row for data in decoded.streams(engine) for row in commands.decode(engine, data))
         for record, fields in zip(records.tolist(), rows):
             notes.record = record
             try:

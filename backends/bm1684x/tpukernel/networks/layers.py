@@ -228,6 +228,7 @@ class LayerKernel(DeviceKernel[Customized]):
         outputs = {f"out{i}": placed for i, placed in enumerate(_placed(op.results, results))}
         try:
             program = self._program(op, operands, results)
+            program.need_streams()
         except (UsageError, EncodingError) as error:
             return _Alone(None, inputs, outputs, profile, error.reason)
         return _Alone(program, inputs, outputs, profile)

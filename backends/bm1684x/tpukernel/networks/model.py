@@ -45,10 +45,11 @@ def model_of(
             inputs and outputs.
 
     Raises:
-        UsageError: there is no input or output, or one lies outside of global memory.
+        UsageError: there is no input or output, one lies outside of global memory, or the program sorts.
     """
     if not inputs or not outputs:
         raise UsageError(f"a model of {program.name} needs an input and an output")
+    program.need_streams()
     tensors = {
         kind: [_tensor(name, placed, kind, index) for index, (name, placed) in enumerate(found.items())]
         for kind, found in ((_INPUT, inputs), (_OUTPUT, outputs))

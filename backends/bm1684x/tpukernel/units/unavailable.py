@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _MESSAGES = "engines of this chip wait for each other by command ids, not by messages; the commands are not known"
 _SYSTEM_DMA = "this chip has one DMA engine; use the tpu_gdma function of that name"
-_SORT = "the commands of the sort engine are not known"
+_NMS = "its command was recorded, but not what all of its fields do"
 _RECORDED = "a kernel is recorded before it runs, and cannot read what it computes"
 _REFUSED = "the vendor's library refuses it on this chip"
 _ABSENT = "the vendor's library of this chip does not have it"
@@ -92,9 +92,9 @@ _WORDS = {
         bdc_fp_pow_234 bdc_int_pow_234 bdc_hw_reduce bdc_w_reduce bdc_fp_hw_reduce_mean bdc_fp_avg_pool2d_ex
         bdc_int_max_pool2d bdc_w_scatter_exception bdc_fp_gelu_fast2 bdc_bf16_gelu_fast2 bdc_bf16_sigmoid_fast
         bdc_fp_arctan bdc_fp32_tan_cot""",
-    _SORT: """
-        hau_sort hau_sort_natural_index hau_sort_specific_index hau_sort_general hau_hard_nms hau_soft_nms
-        hau_line_gather hau_sort_2d hau_sort_natural_index_2d hau_sort_specific_index_2d""",
+    _NMS: "hau_hard_nms hau_soft_nms",
+    "use tpu_gdma_h_gather_S2S": "hau_line_gather",
+    "no header declares its arguments": "hau_sort_general",
     _RECORDED: """
         global_mem_addr local_mem_addr local_mem_addr_unified l2_sram_addr gdma_get_filter_num
         gdma_mask_select_S2S_with_ret sdma_get_filter_num vsdma_get_filter_num""",
@@ -109,7 +109,7 @@ _WORDS = {
         gdma_decompress_normal_S2L gdma_compress_RACU_L2S gdma_decompress_RACU_S2L bdc_conv2d_requant_pc
         bdc_conv2d_requant_C bdc_conv2d_requant_pc_asym_pc bdc_conv2d_requant_C_asym_pc bdc_conv2d_requant_C_asym_C
         bdc_conv2d_requant_pc_asym_C bdc_depthwise2d_requant_pc_asym_C bdc_depthwise2d_requant_C_sym_C
-        bdc_fp_roi_depthwise2d""",
+        bdc_fp_roi_depthwise2d hau_sort_2d hau_sort_natural_index_2d hau_sort_specific_index_2d""",
     "it belongs to compressed transfers, which the vendor's library refuses on this chip": """
         gdma_compress_normal_max_bytes gdma_compress_RACU_max_meta_bytes gdma_compress_RACU_max_racu_bytes""",
     _ABSENT: """
