@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcompiler.numeric import arith, exact_sums
+from bmcompiler.numeric import arith, exact_sums, quant_modes
 from bmcompiler.numeric.by_block import by_block
 
 _DTYPES = ("i8", "u8", "i16", "u16", "i32")
@@ -36,6 +36,15 @@ def test_sums_stay_floats_where_these_are_exact_alone() -> None:
     assert exact_sums.is_held(exact_sums.requantized(near.copy(), None, 4, "i16"))
     assert not exact_sums.is_held(exact_sums.requantized(near + half, None, 4, "i16"))
     assert not exact_sums.is_held(exact_sums.requantized(near.copy(), None, 4, "i32"))
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.011, 1.0, 1.7, 300.3, 70_000.0, 8_000_000.0])
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+def test_the_low_mode_is_the_same_of_floats(scale: float, dtype: str) -> None:
+    total, factor = np.arange(-70_000, 70_000, 7), quant_modes.rescale(scale)
+    bias = np.array([3], np.int16)
+    found = quant_modes.low(total.astype(np.float32), factor, dtype, bias)
+    np.testing.assert_array_equal(found, quant_modes.low(total, factor, dtype, bias))
 
 
 @given(shift=st.integers(0, 15), dtype=st.sampled_from(_DTYPES[:4]), seed=st.integers(0, 9))

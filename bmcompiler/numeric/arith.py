@@ -324,8 +324,7 @@ def _energy(x: IntArray, axis: int) -> float:
     """The largest sum of squares along an axis, rounded; of bytes and halfwords, whose squares float32 holds well."""
     if x.dtype.itemsize > 2 or not x.size:
         return np.inf
-    moved = np.moveaxis(x, axis, -1)
-    return float(np.einsum("...i,...i->...", moved, moved, dtype=np.float32).max())
+    return float(np.square(x, dtype=np.float32).sum(axis=axis).max())
 
 
 def _depth_blocks(

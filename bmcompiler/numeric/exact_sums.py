@@ -40,21 +40,15 @@ def requantized(total: Array, bias: Array | None, shift: int, dtype: str) -> Arr
     if is_held(total):
         most = 0.0 if bias is None else peak(bias)
         if dtype in _NARROW and peak(total) + most + half <= HELD:
-            return _in_floats(total, bias, shift, dtype)
+            return ended(total, bias, shift, dtype)
         total = total.astype(np.int32)
     if bias is not None:  # sums of products of bytes in int32 leave room for a bias of 16 bits, not for a wider one
         total = total.astype(np.int64 if bias.dtype.itemsize > 2 else total.dtype, copy=False) + bias
     return arith.requantize(total, shift, dtype)
 
 
-def floor_shifted(x: Array, shifts: Array, dtype: str) -> Array:
-    """saturate(floor(x / 2**shifts)); x: integers of any type, or held by float32; shifts: integers, broadcasting."""
-    if not is_held(x):
-        return arith.saturate(x >> shifts.astype(x.dtype), dtype)
-    return _saturated(np.floor(x * np.ldexp(np.float32(1), -shifts)), dtype)
-
-
-def _in_floats(total: Floats, bias: Array | None, shift: int, dtype: str) -> Floats:
+def ended(total: Floats, bias: Array | None, shift: int, dtype: str) -> Floats:
+    """`requantized` of what is known to be exact in float32 all the way, or else to saturate."""
     if bias is not None:
         total += bias.astype(np.float32)
     if shift:
@@ -62,6 +56,13 @@ def _in_floats(total: Floats, bias: Array | None, shift: int, dtype: str) -> Flo
         total += np.float32(0.5)
         np.floor(total, out=total)
     return _saturated(total, dtype)
+
+
+def floor_shifted(x: Array, shifts: Array, dtype: str) -> Array:
+    """saturate(floor(x / 2**shifts)); x: integers of any type, or held by float32; shifts: integers, broadcasting."""
+    if not is_held(x):
+        return arith.saturate(x >> shifts.astype(x.dtype), dtype)
+    return _saturated(np.floor(x * np.ldexp(np.float32(1), -shifts)), dtype)
 
 
 def _saturated(x: Floats, dtype: str) -> Floats:

@@ -21,7 +21,7 @@ import numpy as np
 
 from bmcompiler.numeric import arith
 from bmcompiler.numeric.arrays import Array, Doubles, Floats
-from bmcompiler.numeric.exact_sums import is_held, requantized
+from bmcompiler.numeric.exact_sums import ended, is_held, requantized
 
 LOW, HIGH, ASYMMETRIC = "low", "high", "asymmetric"
 MODES = (LOW, HIGH, ASYMMETRIC)
@@ -78,7 +78,7 @@ def low(total: Array, factor: Rescale, dtype: str, bias: Array | None = None) ->
     if factor.residual == 1.0:
         return out
     if is_held(out):
-        return requantized(out * np.float32(factor.multiplier), None, 7, dtype)
+        return ended(out * np.float32(factor.multiplier), None, 7, dtype)  # what is rounded there saturates
     wide = out.astype(np.int32 if factor.shift else np.int64)  # what shifts is below 1: times 255 at most
     return arith.requantize(wide * factor.multiplier, 7, dtype)
 
