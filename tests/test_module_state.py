@@ -31,6 +31,8 @@ REVIEWED = {
     "frontends/onnx/registry.py: _TABLE": "converters, at import",
     "passes/support/decompositions/base.py: BROADCASTING": "rules, at import",
     "passes/support/decompositions/base.py: FOR_INTEGERS": "rules, at import",
+    "passes/support/decompositions/base.py: BYTES_ONLY": "rules, at import",
+    "passes/support/decompositions/base.py: COARSE": "rules, at import",
     "passes/support/decompositions/base.py: FLOATS_ONLY": "rules, at import",
     "passes/support/decompositions/base.py: WEIGHED": "rules, at import",
     "passes/support/decompositions/base.py: DECOMPOSITIONS": "rules, at import",

@@ -44,7 +44,7 @@ from bmcompiler.codegen.memory import MemoryPlan
 from bmcompiler.ir import Value
 
 P = TypeVar("P")
-FORMATS = {"i8": FMT_I8, "u8": FMT_U8}
+FORMATS = {"i8": FMT_I8, "u8": FMT_U8, "bool": FMT_U8}
 WEIGHTS = 1 << 40
 """Added to offsets in weight memory, so that one number says where a value lies in global memory (`base_of`)."""
 _NUMBER = {Engine.TPU: 0, Engine.GDMA: 1}

@@ -42,9 +42,11 @@ class Prepared(BackendRep):
     arrays are folded in: first integers, then all but the first input, then everything.
     """
 
-    def __init__(self, model: onnx.ModelProto, target: str | None = None, host: bool = False) -> None:
-        """`target`: the chip whose simulator computes; None for the op-level interpreter. `host`: see `prepare`."""
-        self.model, self.target, self.host = _upgraded(model), target, host
+    def __init__(
+        self, model: onnx.ModelProto, target: str | None = None, host: bool = False, statistics: str = "host"
+    ) -> None:
+        """`target`: the chip whose simulator computes; None for the op-level interpreter. The rest: see `prepare`."""
+        self.model, self.target, self.host, self.statistics = _upgraded(model), target, host, statistics
         known = {tensor.name for tensor in self.model.graph.initializer}
         self.names = [info.name for info in self.model.graph.input if info.name not in known]
         self.inputs_kept = 0
@@ -91,7 +93,7 @@ class Prepared(BackendRep):
         if self.target is not None:
             self._last = None  # the target's passes change the module
             try:
-                found = run_on_target(module, feeds, self.target, self.host)
+                found = run_on_target(module, feeds, self.target, self.host, self.statistics)
             except UnsupportedError as error:  # what it says with fewer constants tells more
                 self._by_target = self._by_target or error
                 raise
@@ -127,15 +129,24 @@ class InterpreterBackend(Backend):
     """
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", host: bool = False, **options: Any) -> Prepared:
+    def prepare(
+        cls,
+        model: onnx.ModelProto,
+        device: str = "CPU",
+        host: bool = False,
+        statistics: str = "host",
+        **options: Any,
+    ) -> Prepared:
         """A model to run; with `host` the host may run layers of it that a chip does not.
+
+        statistics: "bytes" has a chip without floats compute norms, softmax, recurrent layers and their like, too.
 
         Raises NotSupportedError for other devices.
         """
         if not cls.supports_device(device):
             raise NotSupportedError(f"device '{device}' does not exist", remedy="use the device CPU")
         name = _device_name(device)
-        return Prepared(model, None if name == "cpu" else name, host)
+        return Prepared(model, None if name == "cpu" else name, host, statistics)
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **options: Any) -> tuple[Any, ...]:

@@ -17,14 +17,18 @@ from bmcompiler.result import Result
 from bmcompiler.target import Target, find_target
 
 Arrays = dict[str, np.ndarray]
+_BORDERS = ("quantize", "dequantize")
+"""What stands between device and host for the sake of other layers, whose reasons tell more."""
 
 
-def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: str, host: bool = False) -> Arrays:
+def run_on_target(
+    module: Module, feeds: Mapping[str, np.ndarray], target_name: str, host: bool = False, statistics: str = "host"
+) -> Arrays:
     """Compile a float module in the target's widest floats, run it on the device, and give its outputs back.
 
-    A target without floats computes in int8, calibrated on `feeds`. With `host` the host may run layers that the target
-    does not, as in any model of the target. Values cross in the element types of the model file: 64-bit integers
-    saturate to i32, bool is u8.
+    A target without floats computes in int8, calibrated on `feeds`; statistics is that option of `legalize`. With
+    `host` the host may run layers that the target does not, as in any model of the target. Values cross in the element
+    types of the model file: 64-bit integers saturate to i32, bool is u8.
 
     Raises:
         UnsupportedError: a layer would run on the host CPU, no input is left, or a value cannot cross the
@@ -38,10 +42,13 @@ def run_on_target(module: Module, feeds: Mapping[str, np.ndarray], target_name: 
     if host:
         _refuse_outputs(module)
     precision = float_precision(target)
-    result = _of_bytes(module, feeds, target_name) if precision is None else _of_floats(module, target_name, precision)
-    for row in result.rows:
-        if row.where == "cpu" and not host:
-            raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
+    if precision is None:
+        result = _of_bytes(module, feeds, target_name, statistics)
+    else:
+        result = _of_floats(module, target_name, precision)
+    left = [] if host else [row for row in result.rows if row.where == "cpu"]
+    for row in sorted(left, key=lambda row: row.kind in _BORDERS):
+        raise UnsupportedError(f"runs on the host CPU: {row.reason}", kind=row.kind, layer=row.layer)
     compiled = result.module.main
     if not host and not compiled.arguments:
         raise UnsupportedError("nothing is left for the device to compute")
@@ -68,11 +75,12 @@ def _of_floats(module: Module, target: str, precision: str) -> Result:
     return compile_module(module, target=target, quantize=precision, check="never")
 
 
-def _of_bytes(module: Module, feeds: Mapping[str, np.ndarray], target: str) -> Result:
-    """In int8, calibrated on the case's own inputs; raises UnsupportedError where these have no scale."""
+def _of_bytes(module: Module, feeds: Mapping[str, np.ndarray], target: str, statistics: str) -> Result:
+    """In int8, calibrated on the case's inputs; raises UnsupportedError where these have no scale."""
+    pipeline = find_target(target).pipeline("int8", 2).replace("legalize", f"legalize{{statistics={statistics}}}")
     samples = {name: array if array.ndim else array[np.newaxis] for name, array in feeds.items()}
     try:
-        return compile_module(module, target=target, quantize="int8", data=samples, check="always")
+        return compile_module(module, target=target, quantize="int8", data=samples, check="always", pipeline=pipeline)
     except CalibrationError as error:
         raise UnsupportedError(error.reason, layer=error.layer, kind="int8") from error
 

@@ -44,10 +44,18 @@ class NoInt8Form(Exception):  # noqa: N818 - not an error: it is how a conversio
 
 @dataclass(frozen=True)
 class Conversion:
-    """How ops of one kind are quantized: what builds the integer form, what decides the threshold of the result."""
+    """How ops of one kind are quantized: what builds the integer form, what decides the threshold of the result.
+
+    elements: types of operands and results that it knows; what is not f32 stays what it is (`Building.given`).
+    """
 
     build: Build
     scaling: Callable[[Operation], Scaling]
+    elements: Sequence[str] = ("f32",)
+
+    def knows(self, op: Operation) -> bool:
+        """Whether it knows the types of all operands and results."""
+        return all(value.dtype in self.elements for value in (*op.operands, *op.results))
 
 
 class Conversions(dict[type[Operation], Conversion]):
@@ -65,7 +73,10 @@ class Conversions(dict[type[Operation], Conversion]):
         return self.get(FloatUnary) if issubclass(op, FloatUnary) and op.pointwise else None
 
     def converts(
-        self, *kinds: type[_Op], scaling: Scaling | Callable[[Operation], Scaling]
+        self,
+        *kinds: type[_Op],
+        scaling: Scaling | Callable[[Operation], Scaling],
+        elements: Sequence[str] = ("f32",),
     ) -> Callable[[_TypedBuild[_Op, _Low, _Built]], _TypedBuild[_Op, _Low, _Built]]:
         """Declare the conversion of ops; `scaling` may depend on the op. Raises ValueError for an op that has one."""
 
@@ -74,7 +85,7 @@ class Conversions(dict[type[Operation], Conversion]):
             for kind in kinds:
                 if kind in self:
                     raise ValueError(f"two conversions of {kind.opname}")
-                self[kind] = Conversion(cast(Build, build), decide)  # `of` gives it ops of its class only
+                self[kind] = Conversion(cast(Build, build), decide, elements)  # `of` gives it ops of its class only
             return build
 
         return register

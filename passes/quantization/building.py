@@ -91,6 +91,10 @@ class Building(Growing[F]):
             self.others[key] = self._convert(value, have, chosen)
         return self.others[key]
 
+    def given(self, value: Value) -> Value:
+        """What stands for an old value: its integer counterpart, or for what is no f32 the value itself."""
+        return self.request(value) if value.dtype == "f32" else self.real(value)
+
     def rounded(self, op: TensorOp, weight: Array, nearest: Int8s, scale: float | Quant | None) -> Int8s:
         """The integers of a layer's real weights: `nearest`, unless samples say better."""
         return nearest if self.rounder is None else self.rounder.integers(op, weight, nearest, scale)
@@ -121,9 +125,13 @@ class Building(Growing[F]):
             op.erase()
 
     def accept(self, op: TensorOp, results: Sequence[Value]) -> None:
-        """Let integer values stand for the results of an old op."""
+        """Let integer values stand for the results of an old op; what was no f32 has its own type still."""
         final = []
         for old, new in zip(op.results, results, strict=True):
+            if old.dtype != "f32":
+                self.reals[old] = new
+                final.append(new)
+                continue
             wanted = self.wanted(old)
             if old in self.plan.exact and not self.same(self.format_of(new), wanted):
                 new = self.rescale(new, wanted)

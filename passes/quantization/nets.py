@@ -10,7 +10,6 @@ from bmcompiler.ir import Function, Module, Operation, Value
 from bmcompiler.ir.carrying import carry_macs, need_of
 from bmcompiler.ir.keys import EXACT, INTEGER_WEIGHTS, THRESHOLD_SOURCE
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.passes.precision.calibrate import thresholds
 from bmcompiler.passes.quantization.base import Conversion, NoInt8Form, Scaling, is_constant
 from bmcompiler.passes.quantization.building import Building
@@ -90,10 +89,8 @@ class Nets:
         function = self.function
 
         def conversion_of(op: Operation) -> Conversion | None:
-            taken = ("f32", "u8") if isinstance(op, Cast) else ("f32",)  # pixels become numbers
-            free = op not in in_float and EXACT not in op.attributes
-            fits = free and all(v.dtype in taken for v in (*op.operands, *op.results))
-            return scheme.conversions.of(type(op)) if fits else None
+            found = scheme.conversions.of(type(op)) if op not in in_float and EXACT not in op.attributes else None
+            return found if found is not None and found.knows(op) else None
 
         def scaling(op: Operation) -> Scaling:
             conversion = conversion_of(op)

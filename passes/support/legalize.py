@@ -8,17 +8,20 @@ from math import inf
 from typing import Any
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
-from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns
+from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns, erase_dead
+from bmcompiler.ir.keys import EXACT, PLACE_CPU
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.rewriting import activates, declared, forward
 from bmcompiler.passes.support.decompositions import decompositions_of
-from bmcompiler.passes.support.decompositions.base import FLOATS_ONLY, WEIGHED, Decomposition, Draft
+from bmcompiler.passes.support.decompositions.base import BYTES_ONLY, COARSE, FLOATS_ONLY, WEIGHED, Decomposition, Draft
 from bmcompiler.passes.support.decompositions.elementwise import activation_after
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
+_COARSE = "eight bits lose too much of '{}' (legalize{{statistics=bytes}} has it on the chip)"
+"""Why an op stays whole by rule 4."""
 _DEEPEST = 4
 """How many decompositions may build on each other: far more than real layers need, and it keeps the search finite."""
 
@@ -33,6 +36,9 @@ class Legalize(Pass):
        new tensors are calibrated); with form = same, and for ops of integers, whether the op as it stands does.
     3. The first decomposition is used; of those that are weighed the one whose ops take the fewest cycles, if the
        target has an estimate of all.
+    4. Norms, softmax, divisions by computed values, recurrent layers and spectra stay whole on a chip of bytes, for the
+       host's floats, and carry a note that says so: in steps of eight bits they cost more than the rest of a net.
+       statistics = bytes takes them apart.
 
     Without a target nothing changes.
     """
@@ -41,22 +47,25 @@ class Legalize(Pass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
     form: str = field(default="int8", metadata={"choices": ("int8", "same")})
+    statistics: str = field(default="host", metadata={"choices": ("host", "bytes")})
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if ctx.target is None:
             return PassResult(False)
-        work = Legalizer(module, ctx.target, self.form)
+        work = Legalizer(module, ctx.target, self.form, coarse=self.statistics == "bytes")
         changed = False
         for function in module.functions:
             changed |= apply_patterns(function, [work.rewrite])
+            if work.coarse:  # masks that softmaxes did without
+                changed |= erase_dead(function)
         return PassResult(changed)
 
 
 class Legalizer:
     """Answers for one module and target which ops are taken, and what else could stand for the others."""
 
-    def __init__(self, module: Module, target: Target, form: str) -> None:
-        self.module, self.target, self.form = module, target, form
+    def __init__(self, module: Module, target: Target, form: str, *, coarse: bool = False) -> None:
+        self.module, self.target, self.form, self.coarse = module, target, form, coarse
         self.known: dict[tuple[Any, ...], bool] = {}
         self.left: dict[Operation, int] = {}
         """How many more may build on an op that one of them made: so they cannot undo each other for ever."""
@@ -66,7 +75,9 @@ class Legalizer:
         depth = self.left.get(op, _DEEPEST)
         found = self.draft(op, depth)
         if found is None or not isinstance(op, TensorOp):
-            return False
+            reason = self.coarse_reason(op)
+            op.attributes |= {} if reason is None else {EXACT: reason}
+            return reason is not None
         draft, value = found
         for new in draft.ops:
             self.left[new] = depth - 1
@@ -80,9 +91,21 @@ class Legalizer:
             return True
         return forward(op, value, rewriter)
 
+    def coarse_reason(self, op: Operation) -> str | None:
+        """Why nothing stands for an op that the target refuses, where rule 4 alone keeps it whole."""
+        if self.form != "int8" or self.coarse or {EXACT, PLACE_CPU} & {*op.attributes} or not isinstance(op, TensorOp):
+            return None
+        if COARSE.isdisjoint(decompositions_of(op)) or self.accepted(op):
+            return None
+        found = Legalizer(self.module, self.target, self.form, coarse=True).draft(op, _DEEPEST)
+        if found is None:
+            return None
+        found[0].discard()
+        return _COARSE.format(op.short_name)
+
     def draft(self, op: Operation, depth: int) -> tuple[Draft, Value | tuple[Value, ...]] | None:
         """The first draft that the target takes, for an op that it refuses, or the quickest of weighed ones."""
-        if not isinstance(op, TensorOp) or depth == 0:
+        if not isinstance(op, TensorOp) or depth == 0 or PLACE_CPU in op.attributes:
             return None
         best: tuple[Draft, Value | tuple[Value, ...]] | None = None
         least = inf
@@ -110,7 +133,9 @@ class Legalizer:
         for decompose in decompositions_of(op):
             if activates(op) and decompose is not activation_after:
                 continue
-            if self.form != "int8" or decompose not in FLOATS_ONLY:
+            if decompose in COARSE and not self.coarse:
+                continue
+            if decompose not in (FLOATS_ONLY if self.form == "int8" else BYTES_ONLY):
                 yield decompose
 
     def cycles(self, draft: Draft) -> float:
@@ -145,7 +170,7 @@ class Legalizer:
         """Whether the target takes this op; layers that differ in their values only are asked about once."""
         key = _key(op)
         if key not in self.known:
-            if self.form == "int8" and any(value.type.is_float for value in (*op.operands, *op.results)):
+            if self.form == "int8":
                 from bmcompiler.passes.quantization.shift.probe import int8_refusal
 
                 reason = int8_refusal(op, self.module, self.target)

@@ -1,7 +1,7 @@
 """The conformance cases of the onnx package on the BM1880 simulator, in int8 that is calibrated on each case.
 
 `python -m bmcompiler.conformance.onnx_suite --kind node --device bm1880 --reasons` prints all counts and why the rest
-does not run: integers, sums along channels, norms and softmax are the host's there.
+does not run: integers of more than eight bits, norms and softmax are the host's there, the latter without `--bytes`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import pytest
 
 from bmcompiler.conformance.onnx_suite import cases, judge
 
-STEEP = ("acosh", "atanh", "log", "linear_attention", "lppool")
-"""Where one code of eight bits is more than the tolerance: roots, poles, long products."""
+STEEP = ("acosh", "atanh", "log", "linear_attention", "lppool", "elu_expanded", "selu", "gru_seq_length")
+"""Where one code of eight bits is more than the tolerance: roots, poles, powers of e, long products, many steps."""
 BETWEEN = ("floor", "round")
 """Half a code decides about a whole number."""
 OUTLIERS = ("averagepool", "maxpool_3d_default", "reduce_log_sum_exp")
@@ -31,13 +31,14 @@ EMPTY = (
 
 
 @pytest.mark.sweep
-def test_node_cases_on_the_chip() -> None:
+@pytest.mark.parametrize(("statistics", "least"), [("host", 90), ("bytes", 150)])
+def test_node_cases_on_the_chip(statistics: str, least: int) -> None:
     """Neighbours are variants of one another: a step takes one of each few."""
-    report = judge(list(cases("node"))[::7], device="bm1880")
+    report = judge(list(cases("node"))[::7], device="bm1880", statistics=statistics)
     named = {name: text for name, text in report.failed.items() if not name.startswith(NOT_NUMBERS)}
     failed = {n: text for n, text in named.items() if not (n.startswith(COARSE) and "Not equal" in text)}
     assert not failed, "\n".join(f"{name}: {text}" for name, text in failed.items())
-    assert report.total >= 70 and report.folded == 0
+    assert report.total >= least and report.folded == 0
 
 
 @pytest.mark.parametrize("device", ["bm1684", "bm1684x", "bm1880", "dv700"])

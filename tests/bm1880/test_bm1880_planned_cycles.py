@@ -22,6 +22,7 @@ OPS: dict[str, Callable[[Net, Value], Value]] = {
     "avg_pool": lambda t, x: t.b.avg_pool(x, kernel=(2, 3), strides=(2, 1), multiplier=171, rshift=10),
     "relu": lambda t, x: t.b.relu(x),
     "max": lambda t, x: t.b.max(x, t.b.muls_shift(x, multiplier=-3, rshift=1)),
+    "bits": lambda t, x: t.b.bit_xor(x, t.b.muls_shift(x, multiplier=-3, rshift=1)),
     "mac_shift": lambda t, x: t.b.mac_shift(x, t.b.maxs(x, value=5), multipliers=(3, -5), rshift=3),
     "mul": lambda t, x: t.b.mul_shift(x, t.b.maxs(x, value=5), rshift=6),
     "factor": lambda t, x: t.b.mul_shift(x, t.i8(x.shape[0], x.shape[1], 1, 1), rshift=6),

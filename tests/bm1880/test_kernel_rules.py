@@ -125,7 +125,7 @@ CASES: dict[str, tuple[str, tuple[int, ...], Make]] = {
     ),
     "pad mode": ("Only constant padding", X, lambda n, x: n.b.pad(x, pads=(0, 0, 0, 0, 1, 1, 1, 1), mode="edge")),
     "bytes": (
-        "int8 or uint8 activations",
+        "activations of bytes: int8, uint8 or bool",
         (2, 3),
         lambda n, x: n.b.permute(n.b.muls_shift(x, multiplier=3, out=wide(x)), order=(1, 0)),
     ),

@@ -124,7 +124,7 @@ def _place(module: Module, target: Any, found: Places) -> None:
             rules.add(drafted[0].name)
             drafted[0].discard()
         elif reason is not None:
-            reasons.append(reason)
+            reasons.append(legalizer.coarse_reason(op) or reason)
     if reasons:
         found.reasons.update(set(reasons))
     elif rules:

@@ -6,6 +6,7 @@ from bmcompiler.backends.bm1880.kernels.base import DeviceKernel
 from bmcompiler.backends.bm1880.kernels.conv import ConvKernel, DeconvKernel
 from bmcompiler.backends.bm1880.kernels.custom import CustomKernel
 from bmcompiler.backends.bm1880.kernels.elementwise import (
+    BitsKernel,
     LutKernel,
     MulShiftKernel,
     MulsShiftKernel,
@@ -35,6 +36,7 @@ KINDS: tuple[type[DeviceKernel[Any]], ...] = (
     AvgPoolKernel,
     ReluKernel,
     PairKernel,
+    BitsKernel,
     MulsShiftKernel,
     MacShiftKernel,
     MulShiftKernel,

@@ -13,6 +13,9 @@ from bmcompiler.codegen.memory import is_view
 from bmcompiler.ir import Operation, Value
 from bmcompiler.ops.base import TensorOp
 
+BYTES = ("i8", "u8", "bool")
+"""Element types of one byte; a bool is 0 or 1."""
+
 
 def flat_view(machine: LaneMachine, shape: tuple[int, ...]) -> Dims:
     """A 4-D shape with the same bytes in the same order, good for element-wise work.
@@ -54,6 +57,7 @@ def _is_pointwise(op: Operation) -> bool:
 
 
 __all__ = [
+    "BYTES",
     "DeviceKernel",
     "LocalKernel",
     "dims4",

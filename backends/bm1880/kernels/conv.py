@@ -47,7 +47,7 @@ class ConvKernel(LocalKernel[Convolution]):
     @rule("Input and weights must be int8 (the input may be uint8), bias int16, result int8")
     def integer_types(self, op: Convolution) -> bool:
         return (
-            (op.input.dtype in FORMATS and op.weight.dtype == "i8")
+            (op.input.dtype in ("i8", "u8") and op.weight.dtype == "i8")
             and op.type.dtype == "i8"
             and (op.bias is None or op.bias.dtype == "i16")
         )

@@ -38,7 +38,15 @@ from bmcompiler.backends.bm1880.bmkernel import (
 from bmcompiler.backends.bm1880.bmkernel.sync import Op
 from bmcompiler.backends.bm1880.build import FORMATS, Build, Dims, aligned, aligned_lane_bytes, extents
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, flat_view, is_activation, is_constant, kept_view
+from bmcompiler.backends.bm1880.kernels.base import (
+    BYTES,
+    LocalKernel,
+    dims4,
+    flat_view,
+    is_activation,
+    is_constant,
+    kept_view,
+)
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, TileWork
 from bmcompiler.ir import Value
 from bmcompiler.ops.base import TensorOp
@@ -85,6 +93,8 @@ class ElementwiseKernel(LocalKernel[OpT]):
 
     scratch_tensors = 0
     """Scratch tensors of the tile's shape."""
+    as_bytes = False
+    """Whether commands see the bits of operands alone, whatever their sign."""
 
     def view(self, op: OpT) -> Dims:
         """The tensors as (N, C, H, W)."""
@@ -125,7 +135,7 @@ class ElementwiseKernel(LocalKernel[OpT]):
         extra = self.coefficients(op, view, box)
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
-            formats = [FORMATS[value.dtype] for value in self.activations(op)]
+            formats = [FORMATS["i8" if self.as_bytes else value.dtype] for value in self.activations(op)]
             tensors = [aligned(address, dims, fmt) for address, fmt in zip(ins, formats)]
             room = [aligned(address, dims) for address in scratch]
             self.compute(op, build, LocalTile(tensors, aligned(outs[0], dims), room, ins[len(sources) :]))
@@ -158,21 +168,37 @@ class ReluKernel(ElementwiseKernel[Relu | Mins | Maxs]):
             build.tpu(bmk1880_tpu_max_const, bmk1880_max_const_param_t(tile.out, tile.x[0], op.value, True))
 
 
-class PairKernel(ElementwiseKernel[Binary]):
-    """max, min, bit_and, bit_or, bit_xor of two tensors."""
+Calls = dict[type[TensorOp], tuple[Callable[..., Op], Callable[..., Any]]]
 
-    ops = (Max, Min, BitAnd, BitOr, BitXor)
-    _calls: ClassVar[dict[type[TensorOp], tuple[Callable[..., Op], Callable[..., Any]]]] = {
+
+class PairKernel(ElementwiseKernel[Binary]):
+    """max, min of two tensors."""
+
+    ops: tuple[type[Binary], ...] = (Max, Min)
+    _calls: ClassVar[Calls] = {
         Max: (bmk1880_tpu_max, bmk1880_max_param_t),
         Min: (bmk1880_tpu_min, bmk1880_min_param_t),
-        BitAnd: (bmk1880_tpu_and_int8, bmk1880_and_int8_param_t),
-        BitOr: (bmk1880_tpu_or_int8, bmk1880_or_int8_param_t),
-        BitXor: (bmk1880_tpu_xor_int8, bmk1880_xor_int8_param_t),
     }
 
     def compute(self, op: Binary, build: Build, tile: LocalTile) -> None:
         call, param = self._calls[type(op)]
         build.tpu(call, param(tile.out, tile.x[0], tile.x[1]))
+
+
+class BitsKernel(PairKernel):
+    """bit_and, bit_or, bit_xor of two tensors of bytes."""
+
+    ops = (BitAnd, BitOr, BitXor)
+    as_bytes = True
+    _calls: ClassVar[Calls] = {
+        BitAnd: (bmk1880_tpu_and_int8, bmk1880_and_int8_param_t),
+        BitOr: (bmk1880_tpu_or_int8, bmk1880_or_int8_param_t),
+        BitXor: (bmk1880_tpu_xor_int8, bmk1880_xor_int8_param_t),
+    }
+
+    @rule("Operands and result must be bytes of one type: int8, uint8 or bool")
+    def integer_types(self, op: Binary) -> bool:
+        return op.type.dtype in BYTES and all(v.dtype == op.type.dtype for v in op.operands)
 
 
 class MulsShiftKernel(ElementwiseKernel[MulsShift]):
@@ -196,10 +222,15 @@ class LutKernel(ElementwiseKernel[Lut]):
     """lut: the table stands in every lane."""
 
     ops = (Lut,)
+    as_bytes = True
 
-    @rule("The table must be a constant of int8")
+    @rule("Operands and result must be bytes: int8, uint8 or bool")
+    def integer_types(self, op: Lut) -> bool:
+        return op.x.dtype in BYTES and op.type.dtype in BYTES
+
+    @rule("The table must be a constant")
     def constant_table(self, op: Lut) -> bool:
-        return is_constant(op.table) and op.table.dtype == "i8"
+        return is_constant(op.table)
 
     def activations(self, op: Lut) -> list[Value]:
         return [op.x]

@@ -17,7 +17,7 @@ from bmcompiler.backends.bm1880.bmkernel.checks import MAX_TPU_DIM
 from bmcompiler.backends.bm1880.bmkernel.tensors import matrix_dims
 from bmcompiler.backends.bm1880.build import Build, Dims, aligned, base_of, matrix, matrix_lane_bytes
 from bmcompiler.backends.bm1880.chip import CHIP
-from bmcompiler.backends.bm1880.kernels.base import LocalKernel, dims4, is_activation
+from bmcompiler.backends.bm1880.kernels.base import BYTES, LocalKernel, dims4, is_activation
 from bmcompiler.backends.bm1880.kernels.local_copies import repeat_pixels
 from bmcompiler.backends.lanes.kernels.moves import layout
 from bmcompiler.backends.lanes.kernels.moves.global_copies import CopyKernel
@@ -120,9 +120,9 @@ def _commands(rows: int, columns: int) -> list[tuple[int, int]]:
 class ByteCopies(CopyKernel[OpT]):
     """Ops whose result is made of strided copies of bytes inside global memory, however many."""
 
-    @rule("Operands must be int8 or uint8 activations")
+    @rule("Operands must be activations of bytes: int8, uint8 or bool")
     def byte_types(self, op: OpT) -> bool:
-        return all(v.dtype in ("i8", "u8") and is_activation(v) for v in op.operands)
+        return all(v.dtype in BYTES and is_activation(v) for v in op.operands)
 
     def few_commands(self, op: OpT) -> bool:
         """No rule here: a copy takes as many commands as it needs."""
@@ -135,9 +135,9 @@ class ConcatKernel(ByteCopies[Concat]):
     ops = (Concat,)
     block = 8192
 
-    @rule("Operands must be int8 or uint8")
+    @rule("Operands must be bytes: int8, uint8 or bool")
     def byte_types(self, op: Concat) -> bool:
-        return all(v.dtype in ("i8", "u8") for v in op.operands)
+        return all(v.dtype in BYTES for v in op.operands)
 
     @rule("A constant operand must lie in at most 256 runs of the result", got="axis")
     def few_runs(self, op: Concat) -> bool:

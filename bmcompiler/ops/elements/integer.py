@@ -214,7 +214,7 @@ class Lut(TensorOp):
     %y = "tensorop.lut"(%x, %t) : (tensor<1x8xi8>, tensor<256xi8>) -> tensor<1x8xi8>
     """
 
-    x = operand(elements=BYTES)
+    x = operand(elements=(*BYTES, "bool"))
     table = operand(1)
     pointwise = True
     weight_operands = ("table",)

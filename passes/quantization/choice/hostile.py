@@ -33,7 +33,7 @@ def hostile(
     """
     found: dict[Operation, str] = {}
     for op in function.ops[:-1]:
-        data = [value for value in op.operands if not is_constant(value) and value in thresholds]
+        data = [v for v in op.operands if v.type.is_float and not is_constant(v) and v in thresholds]
         if not data or not op.results[0].type.is_float:
             continue
         ranges = [thresholds[value] for value in data]

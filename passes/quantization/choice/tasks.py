@@ -65,7 +65,7 @@ class FloatRun:
                 for value, array in zip(op.results, evaluate_op(op, arrays)):
                     if not np.array_equal(array, kept[value]):
                         other[value] = array
-            if place in errors:
+            if place in errors and op.results[0].type.is_float:  # bytes that mean themselves have none
                 value = op.results[0]
                 other[value] = (other.get(value, kept[value]) + errors[place]).astype(np.float32)
         return {name: looked_at(other[v] if v in other else kept[v]) for name, v in self.watched.items()}

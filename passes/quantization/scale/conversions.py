@@ -33,7 +33,7 @@ def relu(op: Relu, low: ScaleLowering) -> Value:
     return x if format_of(x).unsigned else low.emit("relu", [x], {}, format_of(x))
 
 
-@SCALE_CONVERSIONS.converts(Cast, scaling=Scaling.FREE)
+@SCALE_CONVERSIONS.converts(Cast, scaling=Scaling.FREE, elements=("f32", "u8"))
 def bytes_as_numbers(op: Cast, low: ScaleLowering) -> Value:
     """Bytes without a sign are numbers as they are: of scale 1."""
     x = low.real(op.operands[0])

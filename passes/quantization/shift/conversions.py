@@ -9,7 +9,6 @@ from bmcompiler.numeric import arith
 from bmcompiler.ops.custom import Customized
 from bmcompiler.ops.elements.activation import Clip, Prelu, Relu
 from bmcompiler.ops.elements.elementwise import Mul
-from bmcompiler.ops.elements.integer import Cast
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.passes.quantization.base import Conversions, NoInt8Form, Scaling, is_constant
 from bmcompiler.passes.quantization.conversions.activation import by_table
@@ -18,11 +17,12 @@ from bmcompiler.passes.quantization.conversions.linear import matmul
 from bmcompiler.passes.quantization.conversions.shape import same_op
 from bmcompiler.passes.quantization.conversions.table import COMMON
 from bmcompiler.passes.quantization.formulas import I8, largest_shift, rescaling
-from bmcompiler.passes.quantization.shift.formats import OF_BYTES, i8, threshold_of
+from bmcompiler.passes.quantization.shift.formats import i8, threshold_of
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
+from bmcompiler.passes.quantization.shift.plain import PLAIN
 from bmcompiler.passes.rewriting import declared
 
-CONVERSIONS = Conversions(COMMON)
+CONVERSIONS = Conversions({**COMMON, **PLAIN})
 CONVERSIONS.converts(Relu, scaling=Scaling.KEEPS)(same_op)
 
 
@@ -39,17 +39,6 @@ def _matmul_scaling(op: Operation) -> Scaling:
 
 CONVERSIONS.converts(Mul, scaling=_mul_scaling)(product)
 CONVERSIONS.converts(Matmul, scaling=_matmul_scaling)(matmul)
-
-
-@CONVERSIONS.converts(Cast, scaling=Scaling.FREE)
-def bytes_as_numbers(op: Cast, low: ShiftLowering) -> Value:
-    """Bytes without a sign, each a number of its own, to signed ones; products of the two have a sign."""
-    x = low.real(op.operands[0])
-    if (x.dtype, op.dtype) != ("u8", "f32"):
-        raise NoInt8Form(f"'cast' has no int8 form for {x.dtype} to {op.dtype}")
-    wanted = low.wanted(op.result)
-    multiplier, shift = rescaling(OF_BYTES / wanted, I8)
-    return low.emit("muls_shift", [x], {"multiplier": multiplier, "rshift": shift}, wanted)
 
 
 @CONVERSIONS.converts(Clip, scaling=Scaling.FREE)

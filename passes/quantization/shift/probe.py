@@ -10,20 +10,23 @@ from bmcompiler.passes.quantization.plan import Plan
 from bmcompiler.passes.quantization.shift.conversions import CONVERSIONS
 from bmcompiler.passes.quantization.shift.lowering import ShiftLowering
 from bmcompiler.passes.rewriting import make
-from bmcompiler.target import Target
+from bmcompiler.target import Target, unsupported_reason
 
 _SOME = 1.0
 """Thresholds do not decide whether an op has an int8 form; any will do."""
 
 
 def int8_refusal(op: Operation, module: Module, target: Target) -> str | None:
-    """None when the target runs the int8 form of this float op, else the reason why not.
+    """None when the target runs the int8 form of this op, or the op itself where it has no floats; else why not.
 
     `op` may be in no block. Constants are looked up in `module`, which is left as it is.
     """
     conversion = CONVERSIONS.of(type(op))
-    other = {value.dtype for value in (*op.operands, *op.results)} - {"f32"}
-    if conversion is None or other or not isinstance(op, TensorOp):
+    types = {value.dtype for value in (*op.operands, *op.results)}
+    if conversion is None or not conversion.knows(op) or not isinstance(op, TensorOp):
+        if not any(value.type.is_float for value in (*op.operands, *op.results)):
+            return unsupported_reason(target, op)
+        other = types - {"f32"}
         return f"'{op.short_name}' has no int8 form" + (f" for {', '.join(sorted(other))}" if other else "")
     copy, scratch = _alone(op, module)
     function = scratch.main

@@ -8,6 +8,7 @@ from bmcompiler.passes.support.decompositions import (
     elementwise,
     large_reduction,
     layout,
+    linear_maps,
     matrix,
     placing,
     pooling,
@@ -18,11 +19,14 @@ from bmcompiler.passes.support.decompositions import (
     resample,
     sampling,
     spectrum,
+    statistics,
+    whole_choices,
 )
 from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decompositions_of, decompositions_of_kind
 
 __all__ = [
     "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
-    "elementwise", "large_reduction", "layout", "matrix", "placing", "pooling", "products", "recurrent",
-    "reduction", "regions", "resample", "sampling", "spectrum",
+    "elementwise", "large_reduction", "layout", "linear_maps", "matrix", "placing", "pooling", "products", "recurrent",
+    "reduction", "regions", "resample", "sampling", "spectrum", "statistics",
+    "whole_choices",
 ]  # fmt: skip

@@ -92,6 +92,10 @@ FOR_INTEGERS: set[Decomposition] = set()
 """Those that hold for integers as well."""
 FLOATS_ONLY: set[Decomposition] = set()
 """Those whose ops lose too much as bytes."""
+BYTES_ONLY: set[Decomposition] = set()
+"""Those for chips of bytes alone: where floats have no kernel of an op, another reason than its kind is behind it."""
+COARSE: set[Decomposition] = set()
+"""Those for chips of bytes alone that cost much of what the host's floats keep, so only who asks for them gets them."""
 WEIGHED: set[Decomposition] = set()
 """Those of which the one that takes the fewest cycles is used, whichever comes first."""
 BROADCASTING: list[Decomposition] = []
@@ -112,18 +116,28 @@ def decompositions_of(op: TensorOp) -> list[Decomposition]:
 
 
 def legalizes(
-    *kinds: type[_Op], integers: bool = False, bytes_do: bool = True, weighed: bool = False
+    *kinds: type[_Op],
+    integers: bool = False,
+    bytes_do: bool = True,
+    floats_do: bool = True,
+    coarse: bool = False,
+    weighed: bool = False,
 ) -> Callable[[_Typed[_Op]], _Typed[_Op]]:
     """Declare a decomposition. Its name and docstring go into SUPPORTED_OPS.md.
 
     Args:
-        integers: it holds for integers as well. bytes_do: its ops of floats may become ops of bytes. weighed: others
-            that are weighed may stand for the op, too, and the target says what takes fewer cycles.
+        integers: it holds for integers as well. bytes_do: its ops of floats may become ops of bytes. floats_do: they
+            may stay floats. coarse: they may not, and as bytes they lose much that the host's floats keep.
+            weighed: others that are weighed may stand for the op, too, and the target says what takes fewer cycles.
     """
 
     def register(function: _Typed[_Op]) -> _Typed[_Op]:
         if not bytes_do:
             FLOATS_ONLY.add(cast(Decomposition, function))
+        if coarse:
+            COARSE.add(cast(Decomposition, function))
+        if coarse or not floats_do:
+            BYTES_ONLY.add(cast(Decomposition, function))
         if weighed:
             WEIGHED.add(cast(Decomposition, function))
         if integers:

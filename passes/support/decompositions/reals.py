@@ -20,8 +20,8 @@ MOST_TABLE = 1 << 24
 class Reals:
     """Drafts ops that stay f32 in nets of 16-bit floats and of bytes. Numbers among operands become constants."""
 
-    def __init__(self, draft: Draft, why: str) -> None:
-        """`why` they stay so, as the summary says it."""
+    def __init__(self, draft: Draft, why: str | None) -> None:
+        """`why` they stay so, as the summary says it; without that they need not."""
         self.draft, self.why = draft, why
 
     def __call__(self, name: str, *operands: Value | float, **attributes: Any) -> Value:
@@ -39,7 +39,7 @@ class Reals:
 
     def note(self, made: Value) -> None:
         """What keeps an op in f32."""
-        if made.op is not None and made.type.is_float:
+        if self.why is not None and made.op is not None and made.type.is_float:
             made.op.attributes |= {WIDE: True, EXACT: self.why}
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:

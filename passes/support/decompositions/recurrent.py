@@ -68,6 +68,16 @@ def in_parts(op: Recurrence, draft: Draft) -> tuple[Value, ...] | None:
 @legalizes(Rnn, Gru, Lstm, bytes_do=False)
 def step_by_step(op: Recurrent, draft: Draft) -> tuple[Value, ...] | None:
     """A recurrent layer: a product for the inputs of all steps, then each step's of the state, and its gates."""
+    return _one_by_one(op, draft)
+
+
+@legalizes(Rnn, Gru, Lstm, coarse=True)
+def step_by_step_in_bytes(op: Recurrent, draft: Draft) -> tuple[Value, ...] | None:
+    """The same in bytes, whose roundings add up from step to step."""
+    return _one_by_one(op, draft)
+
+
+def _one_by_one(op: Recurrent, draft: Draft) -> tuple[Value, ...] | None:
     steps = op.input.shape[0]
     if not 1 <= steps <= _MOST or 0 in op.input.shape:
         return None

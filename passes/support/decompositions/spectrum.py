@@ -23,16 +23,25 @@ _LARGEST = 4
 @legalizes(Dft, bytes_do=False)
 def product_with_waves(op: Dft, draft: Draft) -> Value | None:
     """A transform is linear: each row, with its zeros or cut, is multiplied by a constant matrix of waves."""
+    return _by_waves(op, Reals(draft, "a spectrum spans more than bytes hold"))
+
+
+@legalizes(Dft, coarse=True)
+def product_of_bytes_with_waves(op: Dft, draft: Draft) -> Value | None:
+    """The same product, of which the largest lines of a spectrum are left."""
+    return _by_waves(op, Reals(draft, None))
+
+
+def _by_waves(op: Dft, real: Reals) -> Value | None:
     x, axis, rank = op.input, op.axis % op.input.type.rank, op.input.type.rank
     size, parts, points, pairs = x.shape[axis], x.shape[-1], op.type.shape[axis], op.type.shape[-1]
     if x.dtype != "f32" or size * parts * points * pairs > _MOST:
         return None
-    real = Reals(draft, "a spectrum spans more than bytes hold")
     order = [*(i for i in range(rank) if i not in (axis, rank - 1)), axis, rank - 1]
     rows = real.permute(x, order)
     kept = rows.shape[:-2]
     flat = real.reshape(rows, (prod(kept), size * parts))
-    out = real("matmul", flat, draft.weight(_waves(op, size, parts), "waves"))
+    out = real("matmul", flat, real.draft.weight(_waves(op, size, parts), "waves"))
     back = [order.index(i) for i in range(rank)]
     return real.permute(real.reshape(out, (*kept, points, pairs)), back)
 

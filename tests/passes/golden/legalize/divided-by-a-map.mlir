@@ -12,10 +12,8 @@
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<1x6x4x5xf32>) -> tensor<1x6x4x5xf32>, sym_name = "net"}> ({
   ^bb0(%0: tensor<1x6x4x5xf32>):
-    %1 = "tensorop.weight"() {key = "w1"} : () -> tensor<4x5xf32>
-    %2 = "tensorop.weight"() {key = "div2.reciprocals"} : () -> tensor<4x5xf32> loc("div2")
-    %3 = "tensorop.weight"() {key = "div2.spread"} : () -> tensor<1x6x4x5xf32> loc("div2")
-    %4 = "tensorop.mul"(%0, %3) {source.tensor = "div2.out"} : (tensor<1x6x4x5xf32>, tensor<1x6x4x5xf32>) -> tensor<1x6x4x5xf32> loc("div2")
-    "func.return"(%4) : (tensor<1x6x4x5xf32>) -> ()
+    %1 = "tensorop.weight"() {key = "div2.spread"} : () -> tensor<1x6x4x5xf32> loc("div2")
+    %2 = "tensorop.mul"(%0, %1) {source.tensor = "div2.out"} : (tensor<1x6x4x5xf32>, tensor<1x6x4x5xf32>) -> tensor<1x6x4x5xf32> loc("div2")
+    "func.return"(%2) : (tensor<1x6x4x5xf32>) -> ()
   }) {tensorop.input_names = ["data"], tensorop.output_names = ["out0"]} : () -> ()
 }) : () -> ()
