@@ -33,7 +33,7 @@ from bmcompiler.passmanager import PassContext, Pipeline, run_pipeline
 from bmcompiler.plugins.registry import failures
 from bmcompiler.result import Result
 from bmcompiler.spelling import spelled
-from bmcompiler.target import Compiled, Target, find_target
+from bmcompiler.target import Compiled, FoundGroups, Target, find_target
 from bmcompiler.told import said
 from bmcompiler.version import version
 
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from bmcompiler.inputs import Data
     from bmcompiler.proof.prove import Proof
     from bmcompiler.quant.table import CalibrationTable
+
+Reader = Callable[[], Module]
+"""Gives a net as it is in its file."""
 
 
 def load_network(
@@ -130,14 +133,16 @@ def _copied(module: Module) -> Module:
 
 
 def compile_readers(
-    readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None = None
+    readers: Sequence[Reader], options: ModuleOptions, file: Path_ | None = None, groups: FoundGroups | None = None
 ) -> Result:
-    """One model with a program per reader, which share weights; what a reader gives is changed. Raises BMError."""
+    """Programs that share weights; what a reader gives is changed. groups: `Target.found_groups`. Raises BMError."""
     with seldom_collected:
-        return _compiled(readers, options, file)
+        return _compiled(readers, options, file, groups)
 
 
-def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, file: Path_ | None) -> Result:
+def _compiled(
+    readers: Sequence[Reader], options: ModuleOptions, file: Path_ | None, groups: FoundGroups | None
+) -> Result:
     told, pictures = said(options), options.preprocess or options.images
     if options.fuse_preprocess is not None:
         from bmcompiler.inputs.camera import fused
@@ -146,6 +151,8 @@ def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, f
     target = find_target(options.target, options.timing_profile)
     if options.timing_profile is not None:
         need_own(options.target, options.timing_profile)
+    if groups is not None:
+        target.found_groups = groups
     pipeline = pipeline_for(target, options)
     timing: list[tuple[str, float]] = []
     began = time.process_time()
@@ -200,7 +207,7 @@ def _compiled(readers: Sequence[Callable[[], Module]], options: ModuleOptions, f
 def _checked(
     compiled: Compiled,
     modules: Sequence[Module],
-    readers: Sequence[Callable[[], Module]],
+    readers: Sequence[Reader],
     target: Target,
     options: ModuleOptions,
     ctx: PassContext,
@@ -246,7 +253,7 @@ def _accuracy_check(target: Target, ctx: PassContext, pipeline: Pipeline) -> Acc
 
 
 def _lowered(
-    read: Callable[[], Module],
+    read: Reader,
     options: ModuleOptions,
     pipeline: Pipeline,
     ctx: PassContext,

@@ -174,6 +174,8 @@ class Compiled:
 
 LayerGroup = tuple[list[Operation], tuple[int, int, int, int]]
 """Ops that are computed together, and how many parts they are cut into along n, c, h and w."""
+FoundGroups = dict[Hashable, list[tuple[list[int], tuple[int, int, int, int]]]]
+"""Groups by what they depend on of a function: places of ops, and slices."""
 
 
 class Target(ABC):
@@ -291,6 +293,11 @@ class Target(ABC):
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
         """The groups of ops computed slice by slice, by default none. Level 0: none, 1: quickly found, 2: best."""
         return []
+
+    @cached_property
+    def found_groups(self) -> FoundGroups:
+        """Where `layer_groups` may note what it finds, and look for it. Compilations of equal layers may share it."""
+        return {}
 
     def planned_cycles(self, function: Function, level: int) -> float | None:
         """What the device takes of a function in the groups of a level; None (the default): the target does not say."""

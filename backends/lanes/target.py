@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -115,16 +115,11 @@ class LaneTarget(Target, Generic[P]):
     def layer_groups(self, function: Function, level: int) -> list[LayerGroup]:
         """Found once for functions that differ in the numbers of their weights alone."""
         key, ops = (level, structure_of(function)), function.ops
-        if key not in self._groups:
+        if key not in self.found_groups:
             places = {op: place for place, op in enumerate(ops)}
             found = choose_groups(function, self, *self.resident_memory(), level)
-            self._groups[key] = [([places[op] for op in group], slices) for group, slices in found]
-        return [([ops[place] for place in group], slices) for group, slices in self._groups[key]]
-
-    @cached_property
-    def _groups(self) -> dict[Hashable, list[tuple[list[int], tuple[int, int, int, int]]]]:
-        """Places of ops, and slices, of the groups that were found."""
-        return {}
+            self.found_groups[key] = [([places[op] for op in group], slices) for group, slices in found]
+        return [([ops[place] for place in group], slices) for group, slices in self.found_groups[key]]
 
     def planned_cycles(self, function: Function, level: int) -> float | None:
         return planned_cycles(function, self, *self.resident_memory(), level)

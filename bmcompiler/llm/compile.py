@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bmcompiler import bmodel
@@ -20,6 +20,7 @@ from bmcompiler.options import Progress
 from bmcompiler.parallel import open_pool
 from bmcompiler.parallel.task import NamedTask
 from bmcompiler.proof.prove import Proof
+from bmcompiler.target import FoundGroups
 from bmcompiler.version import version
 
 __all__ = ["BundleOptions", "CompiledBundle", "compile_bundle"]
@@ -88,7 +89,8 @@ def compile_bundle(
         raise UsageError("processes share nets by files", remedy="give the folder of the model, and one for its parts")
     groups = list(net_groups(model, chosen))
     if parts is None or isinstance(folder, LanguageModel):
-        made: Iterator[_Part] = (compile_group(model, names, chosen) for names in _watched(groups, progress))
+        known: FoundGroups = {}
+        made: Iterator[_Part] = (compile_group(model, names, chosen, known) for names in _watched(groups, progress))
     else:
         made = _from_files(model, chosen, groups, parts, jobs, progress)
     models: list[BModel] = []
@@ -110,24 +112,32 @@ def _watched(groups: list[tuple[str, ...]], progress: Progress | None) -> Iterat
 
 
 @dataclass(frozen=True)
-class _PartTask(NamedTask[LanguageModel, tuple[str, ...], Proof]):
+class _Work:
+    """What a process compiles, and how the layers it has compiled are computed."""
+
+    model: LanguageModel
+    known: FoundGroups = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _PartTask(NamedTask[_Work, tuple[str, ...], Proof]):
     """Writes the file of nets with the same weights, unless it is there; its result is what was proven of them."""
 
     folder: Path
     options: BundleOptions
     parts: Path
 
-    def load(self) -> LanguageModel:
-        return open_model(self.folder)
+    def load(self) -> _Work:
+        return _Work(open_model(self.folder))
 
-    def compute(self, state: LanguageModel, part: tuple[str, ...]) -> Proof:
+    def compute(self, state: _Work, part: tuple[str, ...]) -> Proof:
         file, done = part_file(self.parts, part[0]), self.parts / f"{part[0]}.json"
         if not done.is_file():
-            found, proof = compile_group(state, part, self.options)
+            found, proof = compile_group(state.model, part, self.options, state.known)
             bmodel.save(found, file)
             with atomic_output(done, JSON) as stream:
                 stream.write(json.dumps(asdict(proof)))
-            state.let_go()
+            state.model.let_go()
         return Proof(**json.loads(done.read_text(encoding="utf-8")))
 
 

@@ -19,7 +19,7 @@ from bmcompiler.llm.nets import build_net
 from bmcompiler.llm.precision import Precision
 from bmcompiler.options import ModuleOptions, as_check, as_level
 from bmcompiler.proof.prove import Proof
-from bmcompiler.target import find_target
+from bmcompiler.target import FoundGroups, find_target
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,14 @@ def keeps_memory(name: str) -> bool:
     return name.startswith("block_cache_") or name in (GREEDY, SAMPLE)
 
 
-def compile_group(model: LanguageModel, names: Sequence[str], options: BundleOptions) -> tuple[BModel, Proof]:
+def compile_group(
+    model: LanguageModel, names: Sequence[str], options: BundleOptions, known: FoundGroups
+) -> tuple[BModel, Proof]:
     """Nets with one memory of weights, as a model with each by its name, and what was proven of their programs.
 
     Weights of a layer are read and quantized once. Raises as `compile_bundle`.
+
+    Args: known: how earlier layers of the bundle are computed, which equal ones need not find again.
     """
     lengths = [
         (name, n)
@@ -106,7 +110,7 @@ def compile_group(model: LanguageModel, names: Sequence[str], options: BundleOpt
         layers={},
     )
     readers = [partial(build, name, length=length) for name, length in lengths]
-    result = compile_readers(readers, module_options(options, names[0]))
+    result = compile_readers(readers, module_options(options, names[0]), groups=known)
     apart = result.model.apart([name for name, _ in lengths], [name for name in names if keeps_memory(name)])
     assert result.checked is not None, "what was compiled here has a proof"
     return apart.combined([]), result.checked  # programs of several lengths are stages of a net

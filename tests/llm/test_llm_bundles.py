@@ -18,12 +18,13 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from bmcompiler import bmodel
 from bmcompiler.analysis.timing_profile import named_profiles, profile_for
+from bmcompiler.backends.lanes import target as lanes
 from bmcompiler.bmodel.bm168x import IO_ALONE, Bm168xModel
 from bmcompiler.cli.llm import main as command
 from bmcompiler.defaults import LLM_TARGET
 from bmcompiler.errors import RuntimeUseError, UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import TensorType
+from bmcompiler.ir import Function, TensorType
 from bmcompiler.llm import compile as compile_module
 from bmcompiler.llm.bundle import Bundle
 from bmcompiler.llm.compile import BundleOptions, CompiledBundle, compile_bundle
@@ -136,9 +137,9 @@ def test_nets_that_are_finished_are_not_compiled_again(
     asked: list[str] = []
     original = compile_module.compile_group
 
-    def noted(model: LanguageModel, names: tuple[str, ...], options: BundleOptions) -> Any:
+    def noted(model: LanguageModel, names: tuple[str, ...], *more: Any) -> Any:
         asked.append(names[0])
-        return original(model, names, options)
+        return original(model, names, *more)
 
     first = compile_bundle(folder, options, parts=tmp_path, jobs=2)
     monkeypatch.setattr(compile_module, "compile_group", noted)
@@ -153,6 +154,23 @@ def test_nets_that_are_finished_are_not_compiled_again(
     assert len(asked) == 1 + 6  # another compilation has files of its own
     with pytest.raises(UsageError, match="processes share nets by files"):
         compile_bundle(folder, options, jobs=2)
+
+
+def test_equal_layers_are_planned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one ends with a norm, those before it are alike."""
+    config = small_config(torch_dtype="float16", num_hidden_layers=4)
+    folder = write_folder(tmp_path / "model", config, small_tensors(config, np.float16))
+    planned: list[str] = []
+    original = lanes.choose_groups
+
+    def noted(function: Function, *more: Any) -> Any:
+        planned.append(function.name)
+        return original(function, *more)
+
+    monkeypatch.setattr(lanes, "choose_groups", noted)
+    compile_bundle(folder, SHORT)
+    blocks = [name for name in planned if name.startswith("block_")]
+    assert blocks == ["block_0", "block_cache_0", "block_3", "block_cache_3"]
 
 
 def test_the_last_net_may_give_the_token(compiled: Callable[[BundleOptions], CompiledBundle]) -> None:
