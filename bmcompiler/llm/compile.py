@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -138,6 +139,8 @@ class _PartTask(NamedTask[_Work, tuple[str, ...], Proof]):
             with atomic_output(done, JSON) as stream:
                 stream.write(json.dumps(asdict(proof)))
             state.model.let_go()
+            del found
+            gc.collect()  # ops and values of nets are cycles, and hold hundreds of megabytes of weights
         return Proof(**json.loads(done.read_text(encoding="utf-8")))
 
 
