@@ -22,7 +22,7 @@ Shape = tuple[int, int, int, int]
 UNSIGNED = np.dtype(np.uint8)
 SIGNED = np.dtype(np.int8)
 
-# Largest tensor of one command, far above any real one: only strides of 0 reach it.
+# Largest tensor of one command whose elements overlap: strides of 0 make any number of few bytes.
 MAX_ELEMENTS = 1 << 26
 
 # Lanes an exact power of two apart would compete for the same cache sets of the host.
@@ -167,9 +167,9 @@ class GlobalMemory:
 
     def tensor(self, address: int, shape: Shape, strides: Shape, dtype: np.dtype[Any] = UNSIGNED) -> Tensor:
         """Elements from `address`; strides (n, c, h, w) in bytes. Raises SimulatorError outside the memory."""
-        _check_shape(shape)
         array, at = self.region(address)
         end = at + sum((size - 1) * stride for size, stride in zip(shape, strides)) + dtype.itemsize
+        _check_shape(shape, (end - at) // dtype.itemsize)
         if end > array.size:
             raise SimulatorError(
                 f"global tensor {shape} at 0x{address:x} with strides {strides} ends {end - array.size} bytes "
@@ -179,8 +179,9 @@ class GlobalMemory:
         return Tensor(shape, dtype, [(slice(0, shape[1]), view)])
 
 
-def _check_shape(shape: Shape) -> None:
+def _check_shape(shape: Shape, apart: int = 0) -> None:
+    """apart: elements for which a tensor has room."""
     if min(shape) < 1:
         raise SimulatorError(f"tensor shape {shape} has an empty dimension")
-    if prod(shape) > MAX_ELEMENTS:
+    if prod(shape) > max(MAX_ELEMENTS, apart):
         raise SimulatorError(f"tensor shape {shape} has more than {MAX_ELEMENTS} elements")

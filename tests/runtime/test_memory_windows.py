@@ -33,3 +33,13 @@ def test_a_window_is_the_memory_of_the_chip(chip: Any, name: str, base: int, siz
         assert memories.globals.tensor(base + offset, ONE, ONE).read().item() == number + 1
     with pytest.raises(SimulatorError):
         memories.globals.tensor(base + size, ONE, ONE).read()
+
+
+def test_a_tensor_is_as_large_as_memory_unless_its_elements_overlap() -> None:
+    """A kernel may move 100 million pixels by one command; by strides of 0 a few bytes would be as many."""
+    memory, shape = GlobalMemory(), (1, 2560, 40_000, 1)
+    memory.map(0, np.zeros(2560 * 40_000, np.uint8))  # no page of it is touched
+    assert memory.tensor(0, shape, (0, 40_000, 1, 1)).view is not None
+    for strides in ((0, 40_000, 0, 1), (0, 20_000, 1, 1)):
+        with pytest.raises(SimulatorError, match="has more than 67108864 elements"):
+            memory.tensor(0, shape, strides)
