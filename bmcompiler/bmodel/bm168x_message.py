@@ -256,7 +256,6 @@ class _Section:
         """SHA-256 of a piece, hexadecimal, computed once."""
         if id(data) not in self._digests:
             self._digests[id(data)] = data, digest(data)
-            forget_pages(data)
         return self._digests[id(data)][1]
 
     def place(self, data: Buffer) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bmcompiler.errors import FileFormatError, UnsupportedError
-from bmcompiler.files.store import StrPath
+from bmcompiler.files.store import StrPath, forget_pages
 
 Buffer = bytes | memoryview
 
@@ -43,8 +43,10 @@ def damaged(reason: str, file: StrPath | None) -> FileFormatError:
 
 
 def digest(data: Buffer) -> str:
-    """SHA-256 of a buffer, hexadecimal: equal weight sets have equal digests."""
-    return hashlib.sha256(data).hexdigest()
+    """SHA-256 of a buffer, hexadecimal: equal weight sets have equal digests. A mapped file leaves memory again."""
+    found = hashlib.sha256(data).hexdigest()
+    forget_pages(data)
+    return found
 
 
 @dataclass
