@@ -145,7 +145,7 @@ class Card:
             if self._memories is None:
                 self._memories = Memories(self._memory)
                 self._memories.static[...] = static_memory()
-            with self.timed("run"):
+            with self.timed("run"), program.naming_calls():
                 compile_plan(program.groups, self._memories).run()
 
 
