@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Rewriter, Value
 from bmcompiler.ops.base import TensorOp
-from bmcompiler.ops.elements.activation import Abs, Clip, Exp, HardSigmoid, Neg, Relu
+from bmcompiler.ops.elements.activation import Abs, Clip, Exp, HardSigmoid, Log, Neg, Relu
 from bmcompiler.ops.elements.elementwise import Add, Arithmetic, Div, Extreme, Max, Min, Mul, Sub
+from bmcompiler.ops.elements.logic import Compare, Where
 from bmcompiler.ops.layers.norm import Scale
 from bmcompiler.ops.layers.reduce import Reduce
 from bmcompiler.passes.rewriting import (
@@ -41,6 +42,8 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
     5. relu(x) + slope * min(x, 0), the latter also as -relu(-x) or (x - |x|) / 2; max(x, slope*x), slope in [0, 1] :
        leaky_relu, with one slope per channel prelu
     6. exp(x - max(x)) / sum(exp(x - max(x))) along one axis, also without the maximum : softmax
+    7. log(sum(exp(x))) : reduce log_sum_exp, whose powers of e are of x - max(x), so that none is out of range
+    8. where(x < 0, a * exp(x) - a, c * x), c above 0, in all orders : elu, times c
     """
 
     name = "fuse-patterns"
@@ -57,6 +60,8 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
             **on(Add, self.hard_sigmoid, self.hard_swish, self.leaky_sum),
             **on(Sub, self.leaky_sum),
             **on(Div, self.hard_sigmoid, self.hard_swish, self.softmax),
+            **on(Log, self.log_sum_exp),
+            **on(Where, self.elu),
         }
 
     # -- rules 1 and 2 -----------------------------------------------------------------------------------------------
@@ -214,6 +219,40 @@ class FusePatterns(PatternPass, ArithmeticPatterns):
         if shift is not None and top is not None and like_total and top.operands[0] is shift.operands[0]:
             x = shift.operands[0]
         return become(op, make("softmax", [x], {"axis": total.axes[0]}), rewriter)
+
+    # -- rule 7 ------------------------------------------------------------------------------------------------------
+    def log_sum_exp(self, op: Log, rewriter: Rewriter) -> bool:
+        """Rule 7."""
+        total = sole(op.operands[0], Reduce)
+        exp = None if total is None or total.method != "sum" else sole(total.operands[0], Exp)
+        if total is None or exp is None or not op.type.is_float:
+            return False
+        how = {"method": "log_sum_exp", "axes": total.axes, "keepdims": total.keepdims}
+        return become(op, make("reduce", exp.operands, how), rewriter)
+
+    # -- rule 8 ------------------------------------------------------------------------------------------------------
+    def elu(self, op: Where, rewriter: Rewriter) -> bool:
+        """Rule 8."""
+        import numpy as np
+
+        test = producer(op.condition, Compare)
+        if test is None or not op.type.is_float or self.uniform(test.operands[1]) != 0 or test.method == "equal":
+            return False
+        x, below = test.operands[0], test.method in ("less", "less_equal")
+        curve, line = (self.line_of(value) for value in ((op.a, op.b) if below else (op.b, op.a)))
+        exp = sole(curve.source, Exp)
+        if exp is None or exp.operands[0] is not x or line.source is not x or x.shape != op.type.shape:
+            return False
+        if not _close(curve.offset, -curve.factor) or line.offset or line.factor <= 0:
+            return False
+        fresh = make("elu", [x], {"alpha": curve.factor / line.factor}, location=op.location)
+        if _close(line.factor, 1.0):
+            return become(op, fresh, rewriter)
+        factor = self.weight(np.full((), line.factor, op.type.numpy), None, op, rewriter, f"{op.label}.factor")
+        scaled = make("mul", [fresh.result, factor])
+        scaled.result.type = op.type
+        rewriter.replace_with(op, fresh, scaled)
+        return True
 
 
 def _limits(op: TensorOp) -> tuple[float, float]:

@@ -309,6 +309,30 @@ def rule_6_softmax(n: Net) -> Module:
     )
 
 
+@case("fuse-patterns")
+def rule_7_log_sum_exp(n: Net) -> Module:
+    x = n.input(2, 3, 4)
+    powers = n.exp(x)
+    read_twice = n.exp(n.input(2, 3, 4, name="b"))
+    return n.done(
+        n.log(n.reduce(powers, method="sum", axes=(1,))),
+        n.log(n.reduce(read_twice, method="sum", axes=(0, 2), keepdims=False)),
+        read_twice,
+        n.log(n.reduce(n.exp(n.input(2, 3, 4, name="c")), method="sum", axes=(0, 2), keepdims=False)),
+    )
+
+
+@case("fuse-patterns")
+def rule_8_elu(n: Net) -> Module:
+    x, y, z = (n.input(2, 3, 4, name=name) for name in ("data", "b", "c"))
+    bent = n.mul(n.sub(n.exp(x), n.fill(1.0, 1)), n.fill(2.0, 1))
+    plain = n.where(n.compare(x, n.fill(0.0, 1), method="less"), bent, x)
+    curve = n.sub(n.mul(n.exp(y), n.fill(1.5, 1)), n.fill(1.5, 1))
+    selu = n.where(n.compare(y, n.fill(0.0, 1), method="greater"), n.mul(y, n.fill(1.25, 1)), curve)
+    other = n.where(n.compare(z, n.fill(1.0, 1), method="less"), n.sub(n.exp(z), n.fill(1.0, 1)), z)
+    return n.done(plain, selu, other)
+
+
 # -- reduce-to-pool, simplify-matmul ---------------------------------------------------------------------------------
 @case("reduce-to-pool")
 def rule_1_mean(n: Net) -> Module:

@@ -11,6 +11,7 @@ from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.passes.quantization.choice.aim import MARGIN, MENDED, RUIN, Aim
 from bmcompiler.passes.quantization.choice.measured import Goal, Measured
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Option, Problem, eased, solve
+from bmcompiler.passes.quantization.choice.stretch import float_stretch
 from bmcompiler.passes.quantization.choice.trials import Chosen, Trials
 from bmcompiler.passes.quantization.choice.ways import COARSE, DEAR, ERROR, WORTH, Ways
 
@@ -271,10 +272,17 @@ class Search:
         for most in (limit, float("inf")):
             if self._ruined(found):
                 found = self._aimed(problem, found, Goal(roots, MENDED), most)
+        if self.ways.on_host and self._ruined(found):
+            found = self._mended(found)
         # the host has to take as much of the error away as any dearer form, where that is coarse without it
         worst, without = found.measured.worst, finer.measured.worst
         enough = without <= COARSE * MARGIN or worst > WORTHWHILE * without
         return finer if not self._ruined(finer) and enough else found
+
+    def _mended(self, found: Found) -> Found:
+        """An assignment with what ruins it in float, where estimates do not tell what that is."""
+        chosen = float_stretch(self.problem, found.chosen, lambda each: not self._ruined(self._tried(each)))
+        return found if chosen is None else Found(chosen, self.trials.measure(chosen))
 
     def _ruined(self, found: Found) -> bool:
         """Whether integers make nonsense of what users see."""
