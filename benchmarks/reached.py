@@ -1,4 +1,4 @@
-"""Does the choice of modes reach what it aims at, and do bounds hold? reached.py [CHIP...] [--drawn N]
+"""Does the choice of modes reach what it aims at, and do bounds hold? reached.py [CHIP...] [--drawn N] [--first SEED]
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/reached.py bm1684
 
@@ -192,6 +192,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("chips", nargs="*", choices=[*table.CHIPS, []], metavar="CHIP", help="default: all")
     parser.add_argument("--drawn", type=int, default=20 - len(QUICK), help="networks of the corpus, %(default)s")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first of them, %(default)s")
     parser.add_argument("--tasks", nargs="*", default=list(QUICK), choices=[*NETWORKS, []], metavar="NAME")
     parser.add_argument("--count", type=int, default=200, help="unseen samples, %(default)s")
     given = parser.parse_args()
@@ -202,7 +203,8 @@ def main() -> int:
     print(f"{'network':20} {'chip':8} {'decisions, error':>25} {'cycles':>11}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         subjects = [partial(task, name, given.count) for name in given.tasks]
-        subjects += [partial(drawn, seed, given.count, Path(folder)) for seed in range(given.drawn)]
+        seeds = range(given.first, given.first + given.drawn)
+        subjects += [partial(drawn, seed, given.count, Path(folder)) for seed in seeds]
         for make in subjects:
             subject = make()
             for chip in given.chips or table.CHIPS:

@@ -175,6 +175,25 @@ def test_by_default_decisions_are_kept_in_a_program_quicker_than_float() -> None
     assert run.problem.cycles(found.chosen) < 40 * LAYERS
 
 
+def test_decisions_may_cost_all_that_float_takes_where_integers_take_more_than_was_expected() -> None:
+    """What the program of the cheapest assignment takes tells too little of one that is mostly float."""
+
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        missing = max(10 - sum(option.name == FLOAT for option in chosen.values()), 0)
+        return Measured(np.array([energy(chosen) / 100]), kept={"out": Count(1000 - 20 * missing, 1000)})
+
+    def cycles(chosen: Mapping[Unit, Option]) -> int:
+        return sum(option.cycles if option.name == FLOAT else option.cycles + 6 for option in chosen.values())
+
+    whole = 42 * LAYERS
+    run = search(measure, Aim(), whole=whole)
+    first = run.problem.cycles(run.start.chosen) * whole / cycles(run.start.chosen)
+    run.trials.cycles = cycles  # type: ignore[method-assign]
+    found = found_by(run)
+    assert found.measured.keeps and run.problem.cycles(found.chosen) > first
+    assert cycles(found.chosen) < whole
+
+
 def test_decisions_that_cannot_be_kept_cost_nothing() -> None:
     def measure(chosen: Mapping[Unit, Option]) -> Measured:
         return Measured(np.array([energy(chosen) / 100]), kept={"out": Count(900, 1000)})

@@ -119,14 +119,26 @@ class Search:
             few = 1 - found.measured.decisions.share <= COARSE
             most = DEAR * self.problem.cycles(self.start.chosen) if few else float("inf")
             return self._worth(found, self._aimed(self._cheap, found, goal, most), DEAR)
-        limit = self.problem.cycles(found.chosen) * self.whole / taken
+        best, limit = found, self.problem.cycles(found.chosen) * self.whole / taken
         for _ in range(_PROGRAMS):
+            before = len(self.tried)
             finer = self._worth(found, self._aimed(self.problem, found, goal, limit))
             needed = self.trials.cycles(finer.chosen)
-            if finer is found or (needed is not None and needed < self.whole):
-                return finer
-            limit = self.problem.cycles(finer.chosen) * 0.9
-        return found
+            if needed is not None and needed >= self.whole:
+                limit = self.problem.cycles(finer.chosen) * 0.9
+                continue
+            best = finer
+            wider = None if finer.measured.keeps else self._limit_by(self.tried[before:], self.whole)
+            if wider is None or wider <= _NEAR * limit:
+                break
+            limit = wider
+        return best
+
+    def _limit_by(self, tried: Sequence[Found], whole: int) -> float | None:
+        """Estimated cycles of what takes `whole`, by the program of the dearest assignment: much in float, as it is."""
+        dearest = max(tried, key=lambda each: self.problem.cycles(each.chosen), default=None)
+        taken = None if dearest is None else self.trials.cycles(dearest.chosen)
+        return None if dearest is None or taken is None else self.problem.cycles(dearest.chosen) * whole / taken
 
     def _worth(self, found: Found, finer: Found, most: float = WORTH) -> Found:
         """A dearer assignment where much fewer decisions are lost.
