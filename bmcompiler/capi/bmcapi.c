@@ -29,14 +29,16 @@ void bmcapi_forget(bmcapi_entry *entry)
         }
     pthread_mutex_unlock(&listing);
 }
+bmcapi_entry **bmcapi_registered(void) { return &entries; }
 static void say(const char *text) { snprintf(message, sizeof message, "%s", text); }
-/* Nothing that is loaded is rubbish: who looks for some meanwhile makes the first call longer. */
-static void load(void)
+/* Nothing that is loaded is rubbish: who looks for some meanwhile makes the first call longer. `own`: this library started
+   Python. */
+static void load(int own)
 {
     int collects = PyGC_Disable();
     PyObject *module = PyImport_ImportModule("bmcompiler.capi.serve");
     unsigned long long list = (uintptr_t)&entries, words = (uintptr_t)say;
-    PyObject *found = module ? PyObject_CallMethod(module, "begin", "KK", list, words) : NULL;
+    PyObject *found = module ? PyObject_CallMethod(module, "begin", "KKi", list, words, own) : NULL;
     if (!found || !PyArg_ParseTuple(found, "OOOOOO", &find, &fail, &refusal, &handles, &unknown, &number_of))
         PyErr_Print();
     Py_XDECREF(module); /* what was found stays for ever */
@@ -79,7 +81,7 @@ static void start(void)
     PyStatus status;
     if (Py_IsInitialized()) {
         PyGILState_STATE state = PyGILState_Ensure();
-        load();
+        load(0);
         PyGILState_Release(state);
         return;
     }
@@ -106,7 +108,7 @@ static void start(void)
         fprintf(stderr, "bmcompiler: Python does not start: %s\n", status.err_msg ? status.err_msg : "");
         return;
     }
-    load();
+    load(1);
     PyEval_SaveThread();
 }
 const char *bmcapi_last_error(void) { return message; }

@@ -21,6 +21,8 @@ typedef struct bmcapi_entry {
 } bmcapi_entry;
 void bmcapi_register(bmcapi_entry *entry);
 void bmcapi_forget(bmcapi_entry *entry);
+/* For Python: where the list of them begins. */
+bmcapi_entry **bmcapi_registered(void);
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -27,19 +28,21 @@ class _LastWord(logging.Handler):
         say(record.getMessage())
 
 
-def begin(listed: int, words: int) -> tuple[object, ...]:
+def begin(listed: int, words: int, own: int) -> tuple[object, ...]:
     """For C: what finds a function, what is done with an exception, the class of refusals, `Handles.by_number`.
 
     Args:
         listed: where the list of the program's registered functions begins.
         words: the C function that keeps a sentence for its thread.
+        own: whether the library started Python. Who did so himself is told by exceptions, and by loggers of his own.
     """
+    loud = bool(own) and _loud()
     entries.begin(listed)
     hear(_SAY(words))
     logging.getLogger("bmcompiler").addHandler(_LastWord())
-    if _loud():
+    if loud:
         logging.getLogger("bmcompiler").addHandler(logging.StreamHandler(sys.stderr))
-    return find, fail, BMError, *HANDLES.by_number()
+    return find, partial(fail, loud=loud), BMError, *HANDLES.by_number()
 
 
 def _loud() -> bool:
@@ -47,12 +50,12 @@ def _loud() -> bool:
     return os.environ.get("BMCOMPILER_MESSAGES") != "off"
 
 
-def fail(error: BaseException) -> None:
-    """Say why a call was refused."""
+def fail(error: BaseException, loud: bool) -> None:
+    """Say why a call was refused; aloud: on stderr, too."""
     known = isinstance(error, BMError)
     text = str(error) if known else f"{type(error).__name__}: {error}"
     refuse(text)
-    if _loud():
+    if loud:
         print(text if known else f"bmcompiler: fault of the library: {text}", file=sys.stderr)
 
 

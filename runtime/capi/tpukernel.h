@@ -115,3 +115,19 @@ static inline rounding_mode_t tpu_round_mode_convert(sg_round_mode_t mode)
     static bmcapi_entry bmcapi_entry_##kernel = {#kernel, bmcapi_call_##kernel, NULL}; \
     __attribute__((constructor)) static void bmcapi_begin_##kernel(void) { bmcapi_register(&bmcapi_entry_##kernel); } \
     __attribute__((destructor)) static void bmcapi_end_##kernel(void) { bmcapi_forget(&bmcapi_entry_##kernel); }
+/* What a kernel that is a layer of a network is called with: tensors without gaps in global memory, constants of the network
+   among the inputs; the numbers of the layer; the bytes of each lane that it may use, from 0 on. */
+typedef struct { global_addr_t address; data_type_t dtype; int dims; int shape[8]; } tpu_layer_tensor_t;
+typedef struct {
+    const tpu_layer_tensor_t *inputs, *outputs;
+    const int *i32_params;
+    const float *f32_params;
+    int input_num, output_num, i32_num, f32_num;
+    unsigned int local_bytes;
+    char *reason;
+} tpu_layer_call_t;
+/* The host is to compute the layer, for this reason; return after it. */
+static inline void tpu_layer_refuse(const tpu_layer_call_t *call, const char *reason)
+{
+    snprintf(call->reason, 256, "%s", reason);
+}

@@ -23,6 +23,7 @@ from bmcompiler.tpukernel import (
     tpu_bdc_fp_mul_C,
     tpu_gdma_cpy_L2S,
     tpu_gdma_cpy_S2L,
+    tpu_gdma_h_gather_S2S,
     tpu_hau_poll,
     tpu_hau_sort,
     tpu_hau_sort_natural_index,
@@ -137,6 +138,31 @@ def test_model_files_hold_no_sort(device: KernelDevice) -> None:
 def test_what_the_engine_cannot_do_is_refused(arguments: tuple[int, ...], said: str) -> None:
     with recording(), pytest.raises(UsageError, match=said):
         tpu_hau_sort(*arguments)
+
+
+@kernel
+def lines(result: int, table: int, index: int, count: int, length: int, known: int) -> None:
+    tpu_initialize()
+    shape = dim4(1, 1, count, length)
+    filling = scalar_t(u32=7777)
+    tpu_gdma_h_gather_S2S(result, table, index, False, filling, shape, known, None, None, None, DT_INT32)
+    tpu_poll()
+
+
+@pytest.mark.parametrize(
+    "start, end, first",  # recorded of tpu_hau_line_gather: 10 lines of 3 words of a table of 20, filled with 7777
+    [
+        (0, 9, [0, 3, 6, 9, 24, 27, 7777, 7777, 7777, 7777]),
+        (2, 9, [7777, 7777, 0, 3, 18, 21, 7777, 7777, 7777, 7777]),
+        (2, 19, [7777, 7777, 0, 3, 18, 21, 24, 51, 7777, 7777]),
+    ],
+)
+def test_the_gather_that_stands_for_that_of_lines(device: KernelDevice, start: int, end: int, first: list[int]) -> None:
+    table = np.arange(60, dtype=np.int32).reshape(20, 3)
+    index = np.array([0, 1, 2, 3, 8, 9, 10, 19, 20, 25], np.uint32) - np.uint32(start)
+    places = device.upload(table, 0x1_0000_0000), device.upload(index, 0x1_0000_1000)
+    device.launch(lines(0x1_0000_2000, *places, 10, 3, end - start + 1))
+    np.testing.assert_array_equal(device.download(0x1_0000_2000, (10, 3), np.int32)[:, 0], first)
 
 
 def test_addresses_of_sorts_have_40_bits() -> None:

@@ -26,6 +26,7 @@ from bmcompiler.backends.bm1684x.tpukernel.allocator import LocalMemory
 from bmcompiler.backends.bm1684x.tpukernel.functions import FUNCTIONS, MISSING, LibraryFunction
 from bmcompiler.backends.bm1684x.tpukernel.kernel import Kernel, Program, kernel, program_of
 from bmcompiler.backends.bm1684x.tpukernel.local import aligned, compact, line_aligned
+from bmcompiler.backends.bm1684x.tpukernel.networks.c_kernels import c_kernel
 from bmcompiler.backends.bm1684x.tpukernel.networks.layers import LayerCall, register_layer
 from bmcompiler.backends.bm1684x.tpukernel.networks.model import Placed, model_of
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, Release, recording
@@ -51,9 +52,9 @@ _MEMBERS: dict[str, Any] = {member.name: member for enum in _ENUMS for member in
 __all__ = [
     "ALIGN_BYTES", "BANK_SIZE", "EU_NUM_8BIT", "EU_NUM_16BIT", "EU_NUM_32BIT", "FUNCTIONS", "GLOBAL_MEM_START",
     "L2_SRAM_START", "LOCAL_MEM_BANKS", "LOCAL_MEM_SIZE", "NPU_NUM", "TABLE", "Kernel", "LayerCall", "LibraryFunction",
-    "LocalMemory", "Placed", "Program", "Recorder", "Release", "aligned", "compact", "data_type_t", "dim2", "dim4",
-    "kernel", "line_aligned", "model_of", "padding_t", "program_of", "recording", "register_layer", "rounding_mode_t",
-    "scalar_t", "variable_t", "variable_type_t",
+    "LocalMemory", "Placed", "Program", "Recorder", "Release", "aligned", "c_kernel", "compact", "data_type_t", "dim2",
+    "dim4", "kernel", "line_aligned", "model_of", "padding_t", "program_of", "recording", "register_layer",
+    "rounding_mode_t", "scalar_t", "variable_t", "variable_type_t",
 ]  # fmt: skip
 __all__ += list(_MEMBERS)
 __all__ += list(FUNCTIONS)

@@ -22,7 +22,7 @@ class LocalMemory:
 
     def __init__(self, begin: int = 0, end: int = CHIP.lmem_size) -> None:
         """`begin` and `end` are offsets in a lane: what lies outside is not given out."""
-        self._begin, self._end = align_up(begin, CHIP.alignment), end
+        self._begin, self.end = align_up(begin, CHIP.alignment), end
         self._taken: dict[int, int] = {}
 
     def alloc(
@@ -50,14 +50,14 @@ class LocalMemory:
     def alloc_bytes(self, size: int, lane: int = 0, bank: bool = False) -> int:
         """The local address of `size` bytes in each lane. Raises UsageError when there is no room."""
         step = CHIP.lmem_bank_size if bank else CHIP.alignment
-        room = [(self._begin, 0), *sorted(self._taken.items()), (self._end, 0)]
+        room = [(self._begin, 0), *sorted(self._taken.items()), (self.end, 0)]
         for (offset, taken), (after, _) in pairwise(room):
             begin = align_up(offset + taken, step)
             if begin + size <= after:
                 self._taken[begin] = align_up(max(size, 1), CHIP.alignment)
                 return lane * CHIP.lmem_size + begin
         raise UsageError(
-            f"no {size} bytes are free in a lane: {sum(self._taken.values())} of {self._end - self._begin} are taken",
+            f"no {size} bytes are free in a lane: {sum(self._taken.values())} of {self.end - self._begin} are taken",
             remedy="free what is not needed any more, or compute in smaller tiles",
         )
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 _MESSAGES = "engines of this chip wait for each other by command ids, not by messages; the commands are not known"
 _SYSTEM_DMA = "this chip has one DMA engine; use the tpu_gdma function of that name"
 _NMS = "its command was recorded, but not what all of its fields do"
+_LINES = (
+    "use tpu_gdma_h_gather_S2S of the shape (1, 1, index_len, line_len), with indices less `start` and `param_h` "
+    "end - start + 1, which fills with C as with `fill_const`"
+)
 _RECORDED = "a kernel is recorded before it runs, and cannot read what it computes"
 _REFUSED = "the vendor's library refuses it on this chip"
 _ABSENT = "the vendor's library of this chip does not have it"
@@ -93,7 +97,7 @@ _WORDS = {
         bdc_int_max_pool2d bdc_w_scatter_exception bdc_fp_gelu_fast2 bdc_bf16_gelu_fast2 bdc_bf16_sigmoid_fast
         bdc_fp_arctan bdc_fp32_tan_cot""",
     _NMS: "hau_hard_nms hau_soft_nms",
-    "use tpu_gdma_h_gather_S2S": "hau_line_gather",
+    _LINES: "hau_line_gather",
     "no header declares its arguments": "hau_sort_general",
     _RECORDED: """
         global_mem_addr local_mem_addr local_mem_addr_unified l2_sram_addr gdma_get_filter_num
