@@ -6,7 +6,13 @@ typedef long long i64;
 #define TENSOR_C_DIM 1
 #define TENSOR_H_DIM 2
 #define TENSOR_W_DIM 3
+#define THREAD __thread /* of variables of a kernel: launches of several threads have their own */
+typedef struct { int d, h, w; } dim3;
 typedef struct { int n, c, d, h, w; } dim5;
+typedef struct { int front, back, top, bottom, left, right; } padding3d_t;
+typedef enum {
+    REDUCE_MEAN = 0, REDUCE_SUM = 1, REDUCE_MAX = 2, REDUCE_MIN = 3, REDUCE_PROD = 4, REDUCE_L2 = 5, REDUCE_L1 = 6
+} reduce_method_t;
 typedef union {
     unsigned short bits;
     __extension__ struct { unsigned short frac : 10; unsigned short exp : 5; unsigned short sign : 1; } format;
@@ -97,6 +103,29 @@ static inline rounding_mode_t tpu_round_mode_convert(sg_round_mode_t mode)
     };
     TPUKERNEL_ASSERT(mode >= SG_ROUND_INF && mode <= SG_TRIM_DOWN && found[mode] >= 0);
     return (rounding_mode_t)found[mode];
+}
+/* The first and the last bank of so many bytes from an address on. */
+static inline range_t tpu_bank_range(local_addr_t addr, int size)
+{
+    range_t banks;
+    int first = (int)(addr % LOCAL_MEM_SIZE);
+    banks.start = first / BANK_SIZE;
+    banks.end = (first + size - 1) / BANK_SIZE;
+    return banks;
+}
+/* Whether two ranges, which include their ends, have something in common; whether any two of several have. */
+static inline bool tpu_range_overlapped(const range_t *r0, const range_t *r1)
+{
+    return r0->start <= r1->end && r1->start <= r0->end;
+}
+static inline bool tpu_any_range_overlapped(const range_t *ranges, int num)
+{
+    int one, other;
+    for (one = 0; one < num; one++)
+        for (other = one + 1; other < num; other++)
+            if (tpu_range_overlapped(&ranges[one], &ranges[other]))
+                return true;
+    return false;
 }
 /* A function that is declared by others and not offered: the compiler says why. */
 #if defined(__GNUC__) && !defined(__clang__)

@@ -59,12 +59,17 @@ _SIZES = {
     "EU_NUM_8BIT": ALIGN_BYTES,
 }
 
+_WRITTEN, _OF_DIMS = (declared(__file__, name) for name in ("tpukernel.h", "tpukernel_dims.h"))
 PREAMBLE = (
     _ENUMS
     + "".join(f"typedef {c_type} {name};\n" for name, c_type in _ADDRESSES.items())
     + "".join(f"#define {name} {value}\n" for name, value in _SIZES.items())
-    + declared(__file__, "tpukernel.h")
-    + "".join(f'TPUKERNEL_NOT_OFFERED({name}, "{why}")\n' for name, why in UNAVAILABLE.items())
+    + _WRITTEN
+    + "".join(
+        f'TPUKERNEL_NOT_OFFERED({name}, "{why}")\n'
+        for name, why in UNAVAILABLE.items()
+        if f"{name}(" not in _WRITTEN + _OF_DIMS
+    )
 )
 
 
@@ -122,4 +127,5 @@ LIBRARY = CLibrary(
     by_value=frozenset({"scalar_t"}),
     read=_READ,
     write=_WRITE,
+    after={"dim4": _OF_DIMS},
 )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bmcompiler import compile_module
 from bmcompiler.backends.bm1684x.kernels.int_steps import steps_of
 from bmcompiler.interpreter import evaluate_op
 from bmcompiler.ir import Block, Quant, TensorType, Value
 from bmcompiler.ops import find_op
 from bmcompiler.ops.builder import Builder
+from bmcompiler.runtime import Session
 from bmcompiler.runtime.bm1684x_device import Bm1684xDevice
 from bmcompiler.target import find_target
 from bmcompiler.testing import check_op
@@ -102,6 +105,22 @@ def test_tables_of_pairs_are_for_large_maps_of_an_even_size() -> None:
     for result, each in ((small, 1), (odd, 1), (large, 2)):
         work = find_target(CHIP).kernel_for(result.op).whole(result.op)
         assert work.cycles * each == 4 * result.type.size // 140
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("entries", ["i8", "i16", "i32", "f32"])
+@pytest.mark.parametrize("computed", [True, False])
+def test_tables_that_are_computed_or_wide(dtype: str, entries: str, computed: bool, tmp_path: Path) -> None:
+    rng, b, kind = np.random.default_rng(2), Builder.new("net"), TensorType((256,), entries)
+    table = (rng.normal(size=256) * 60).astype(kind.numpy)
+    x = rng.integers(0, 256, (3, 70, 9)).astype(np.uint8).view(out(dtype).numpy)
+    found = b.input("x", TensorType(x.shape, dtype))
+    module = b.outputs([b.lut(found, b.input("t", kind) if computed else b.weight(table, "t"))], ["y"])
+    result = compile_module(module, target=CHIP, check="always")
+    assert {row.where for row in result.rows} == {CHIP}
+    result.save(tmp_path / "net.bmodel")
+    (y,) = Session(tmp_path / "net.bmodel").run({"x": x, "t": table} if computed else {"x": x}, raw=True).values()
+    np.testing.assert_array_equal(y, table[x.view(np.uint8)])
 
 
 @pytest.mark.parametrize("quant", [Quant(0.03125), Quant(0.0234375, 100)])

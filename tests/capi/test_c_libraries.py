@@ -124,6 +124,43 @@ def test_tpu_kernel_with_its_host_program(built: Path, compiler: str) -> None:
     assert wide.returncode == 1 and wide.stderr
 
 
+LAYOUTS = """
+#include <stdlib.h>
+#include <tpu_kernel.h>
+#define NEED(what) if (!(what)) exit(__LINE__)
+int main(void)
+{
+    /* What the vendor's library gives for these. */
+    static THREAD reduce_method_t method = REDUCE_PROD;
+    dim3 volume = {1, 2, 3};
+    padding3d_t around = {1, 2, 3, 4, 5, 6};
+    dim5 five = {2, 3, 4, 5, 6};
+    dim4 four, wide = {170, 127, 102, 54}, small = {4, 35, 162, 130};
+    range_t one = tpu_bank_range(81927, 40000), other = tpu_bank_range(16383, 2);
+    range_t apart[3] = {{0, 0}, {2, 2}, {4, 4}}, touching[3] = {{4, 5}, {0, 1}, {5, 6}}, inside[2] = {{0, 5}, {2, 3}};
+    tpu_local_shape_5d_to_4d(&five, &four);
+    NEED(method == 4 && volume.w == 3 && around.right == 6);
+    NEED(four.n == 8 && four.c == 3 && four.h == 5 && four.w == 6);
+    NEED(one.start == 5 && one.end == 7 && other.start == 0 && other.end == 1);
+    NEED(!tpu_any_range_overlapped(apart, 3) && tpu_any_range_overlapped(touching, 3));
+    NEED(tpu_range_overlapped(inside, inside + 1) && tpu_range_overlapped(inside + 1, inside));
+    NEED(!tpu_range_overlapped(apart, apart + 1) && !tpu_range_overlapped(apart + 1, apart));
+    NEED(tpu_get_local_size(&wide, DT_FP16, 2, false) == 5618160);
+    NEED(tpu_get_local_size(&small, DT_UINT8, 32, true) == 168960);
+    NEED(tpu_npu_c_offset(200, 3, DT_INT8) == 9 && tpu_unified_c_offset(200, 3, DT_INT8) == 0x200009);
+    return 0;
+}
+"""
+
+
+@both_compilers
+def test_layouts_and_banks_in_c(built: Path, tmp_path: Path, compiler: str) -> None:
+    source = tmp_path / f"layouts_{compiler[1:3]}.c"
+    source.write_text(LAYOUTS)
+    done = run(program(built, "tpukernel", source, compiler, "-Wno-long-long", *checked(compiler)))
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize(("compiler", "target"), [("gcc", "bm1684"), ("g++", "bm1684x")])
 def test_network_through_the_runtime(built: Path, tmp_path: Path, compiler: str, target: str) -> None:
     model = tmp_path / "lenet.bmodel"

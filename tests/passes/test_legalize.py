@@ -411,6 +411,7 @@ ON_OTHER_CHIPS = {
     "step_by_step",
     "compared_with_places",
     "chosen_along_axis",
+    "elements_of_a_table",
     "chosen_rows",
     "diagonals_then_sums",
     "neighbours_by_index",

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from bmcompiler.backends.bm1684x.tpukernel.rows import Known
 from bmcompiler.runtime.bm1684x_kernels import KernelDevice
-from bmcompiler.tpukernel import DT_BFP16, DT_FP16, DT_FP32, DT_INT16, DT_INT32, FUNCTIONS, TABLE, dim4, kernel
+from bmcompiler.tpukernel import (
+    DT_BFP16,
+    DT_FP16,
+    DT_FP32,
+    DT_INT8,
+    DT_INT16,
+    DT_INT32,
+    DT_UINT8,
+    FUNCTIONS,
+    TABLE,
+    dim4,
+    kernel,
+)
 
 Array = NDArray[Any]
 SHAPE = dim4(2, 70, 3, 5)
@@ -269,3 +281,21 @@ def test_which_functions_have_no_recording() -> None:
     moves = ("cpy", "cpy_cw_trans", "cpy_nc_trans", "general_cpy", "h_gather", "h_scatter")
     here |= {f"tpu_gdma_{name}_{way}" for name in moves for way in WAYS}
     assert derived <= here
+
+
+@pytest.mark.parametrize(
+    "name, arguments, recorded",
+    [
+        ("tpu_get_local_size", (dim4(170, 127, 102, 54), DT_FP16, 2, False), 5_618_160),
+        ("tpu_get_local_size", (dim4(194, 146, 126, 109), DT_INT8, 59, False), 10_657_584),
+        ("tpu_get_local_size", (dim4(123, 153, 77, 92), DT_UINT8, 51, True), 3_495_168),
+        ("tpu_get_local_size", (dim4(2, 3, 3, 5), DT_FP32, 0, True), 128),
+        ("tpu_npu_c_offset", (63, 5, DT_FP32), 0),
+        ("tpu_npu_c_offset", (200, 3, DT_INT8), 9),
+        ("tpu_unified_c_offset", (63, 5, DT_FP32), 0xFC_0000),
+        ("tpu_unified_c_offset", (70, 16, DT_FP16), 0x18_0020),
+    ],
+)
+def test_sizes_and_offsets_are_the_vendors(name: str, arguments: tuple[Any, ...], recorded: int) -> None:
+    """What the vendor's library answers, of which these were recorded."""
+    assert FUNCTIONS[name](*arguments) == recorded

@@ -15,6 +15,7 @@ from bmcompiler.instructions.order import STREAMS, Engine
 L2_USABLE = 0x1F_B000
 _MOST_SIZE, _MOST_STEP = (1 << 16) - 1, 128
 _TYPE, _SHAPE = "data_type_t dtype", "const dim4 *shape"
+_CHANNEL = "int c, int c_stride, data_type_t dtype"
 _CACHED = "system_addr_t addr, unsigned long long size"
 _WHOLE_BYTES = Rule("dtype must have whole bytes", lambda a: a.dtype.bits >= 8)
 _COMMON = Rule("dtype must be a type of 8, 16 or 32 bits", lambda a: a.dtype.computes)
@@ -49,6 +50,12 @@ _KINDS = (
 def _kind_is(bits: int, signs: tuple[bool, ...]) -> Emit:
     """An integer of so many bits, of any for 0, with one of the signs."""
     return lambda k, a: a.dtype.is_int and bits in (0, a.dtype.bits) and a.dtype.signed in signs
+
+
+def _local_size(k: Recorder, a: Arguments) -> int:
+    channel = local.aligned(0, dim4(1, 1, a.shape.h, a.shape.w), a.dtype).c if a.align else a.shape.h * a.shape.w
+    size: int = a.shape.n * CHIP.channel_rows(a.start_idx, a.shape.c) * channel * a.dtype.size
+    return size
 
 
 CONTROL = in_group(
@@ -166,6 +173,24 @@ MORE_FACTS = in_group(
         "elements from an image to the next",
         lambda k, a: a.c_stride * CHIP.channel_rows(a.start_idx, a.c),
         (_LANE, at_least(1, "c")),
+    ),
+    Function(
+        f"int tpu_get_local_size({_SHAPE}, {_TYPE}, int start_idx, bool align)",
+        "bytes of a tensor in the fullest lane",
+        _local_size,
+        (_LANE, _COMMON),
+    ),
+    Function(
+        f"int tpu_npu_c_offset({_CHANNEL})",
+        "bytes from channel 0 to channel c in the lane of c",
+        lambda k, a: a.c // CHIP.lanes * a.c_stride * a.dtype.size,
+        (_COMMON, at_least(0, "c")),
+    ),
+    Function(
+        f"int tpu_unified_c_offset({_CHANNEL})",
+        "what is added to the local address of channel 0 for that of channel c",
+        lambda k, a: a.c % CHIP.lanes * CHIP.lmem_size + a.c // CHIP.lanes * a.c_stride * a.dtype.size,
+        (_COMMON, at_least(0, "c")),
     ),
     Function("int tpu_cache_line_size()", "bytes of a line of the cache", _value(CHIP.alignment)),
     source=Known.DESCRIBED,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bmcompiler.ir import Value
+from bmcompiler.ops.elements.integer import Lut
 from bmcompiler.ops.layers.unpool import MaxPoolMask, MaxUnpool
 from bmcompiler.ops.places.index import Gather, GatherElements, ScatterElements, ScatterNd
 from bmcompiler.passes.support.decompositions.base import Draft, legalizes
@@ -31,6 +32,12 @@ class _Updates(NamedTuple):
 
     chosen: Value
     values: Value
+
+
+@legalizes(Lut, integers=True)
+def elements_of_a_table(op: Lut, draft: Draft) -> Value:
+    """A table that is computed, or of wide elements, is indexed: bytes below zero count from its end, as indices do."""
+    return draft.emit("gather", [op.table, draft.emit("cast", [op.x], dtype="i32")], axis=0)
 
 
 @legalizes(ScatterElements, bytes_do=False)

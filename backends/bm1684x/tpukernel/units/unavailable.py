@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _MESSAGES = "engines of this chip wait for each other by command ids, not by messages; the commands are not known"
 _SYSTEM_DMA = "this chip has one DMA engine; use the tpu_gdma function of that name"
-_NMS = "its command was recorded, but not what all of its fields do"
+_NMS = "the engine that suppresses boxes is not simulated; sort the scores, and let the host suppress"
 _LINES = (
     "use tpu_gdma_h_gather_S2S of the shape (1, 1, index_len, line_len), with indices less `start` and `param_h` "
     "end - start + 1, which fills with C as with `fill_const`"
@@ -127,9 +127,8 @@ _WORDS = {
     "its operands lie in four banks at once, in a way that is not known": """
         bdc_4bank_w_gather bdc_4bank_w_gather_exception""",
     _ROWS: "bdc_batch_bcast_h_gather bdc_batch_bcast_h_gather_exception bdc_batch_bcast_h_scatter",
-    "its structures have no form in Python; compute with local addresses": """
-        local_shape_5d_to_4d bank_range range_overlapped any_range_overlapped npu_c_offset unified_c_offset
-        get_local_size""",
+    "its structures have no form in Python, C has it; compute with local addresses": """
+        local_shape_5d_to_4d bank_range range_overlapped any_range_overlapped""",
     "use the function without `tunable`, which takes three steps": """
         bdc_fp32_tunable_compensate_reciprocal bdc_fp_tunable_rsqrt bdc_fp_tunable_sqrt bdc_fp32_tunable_sqrt""",
     "use tpu_bdc_fp32_rsqrt": "bdc_fp_rsqrt",
