@@ -194,6 +194,18 @@ def test_decisions_may_cost_all_that_float_takes_where_integers_take_more_than_w
     assert cycles(found.chosen) < whole
 
 
+@pytest.mark.parametrize(("share", "host"), [(0.4, True), (0.6, False)])
+def test_the_host_keeps_decisions_where_integers_lose_more_than_they_keep(share: float, host: bool) -> None:
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        floats = sum(option.name == FLOAT for option in chosen.values())
+        kept = round(100 * (share + (1 - share) * floats / LAYERS))
+        return Measured(np.array([energy(chosen) / 100]), kept={"out": Count(kept, 100)})
+
+    run = search(measure, Aim())
+    found = found_by(replace(run, ways=replace(run.ways, on_host=True, modes=("low", "high"))))
+    assert any(option.name == FLOAT for option in found.chosen.values()) == found.measured.keeps == host
+
+
 def test_decisions_that_cannot_be_kept_cost_nothing() -> None:
     def measure(chosen: Mapping[Unit, Option]) -> Measured:
         return Measured(np.array([energy(chosen) / 100]), kept={"out": Count(900, 1000)})

@@ -107,4 +107,4 @@ def test_scores_that_decide_at_0_have_fine_steps_there() -> None:
         said[kind] = any("decides at 0: its scores end at -" in note for note in ctx.notes)
     assert wanted.min() < -100 and (wanted > 0).sum() > 50
     assert said == {"auto": True, "norm": False}
-    assert kept["norm"] <= 0.9 and kept["auto"] >= 0.98
+    assert kept["norm"] <= 0.95 and kept["auto"] >= 0.98

@@ -111,14 +111,18 @@ class Search:
         """An assignment that keeps the decisions that should be, in a program quicker than float; or the best tried.
 
         Where float is on the host, or nothing can be timed, whatever keeps more of them in integers is quicker; where
-        few are lost, in DEAR times the cycles of the cheapest at most.
+        few are lost, in DEAR times the cycles of the cheapest at most. Where any integers lose more than they keep,
+        the host computes what keeps them.
         """
         goal = Goal(self.trials.reference.roots, decisions=True)
         taken = None if self.whole is None else self.trials.cycles(found.chosen)
         if taken is None or self.whole is None:
             few = 1 - found.measured.decisions.share <= COARSE
             most = DEAR * self.problem.cycles(self.start.chosen) if few else float("inf")
-            return self._worth(found, self._aimed(self._cheap, found, goal, most), DEAR)
+            best = self._worth(found, self._aimed(self._cheap, found, goal, most), DEAR)
+            if not self.ways.on_host or best.measured.decisions.share >= RUIN:
+                return best
+            return self._worth(best, self._aimed(self.problem, best, goal, float("inf")))
         best, limit = found, self.problem.cycles(found.chosen) * self.whole / taken
         for _ in range(_PROGRAMS):
             before = len(self.tried)
