@@ -17,6 +17,7 @@ from bmcompiler.analysis.estimate import estimate
 from bmcompiler.errors import UnsupportedError, UsageError, WrongProgramError
 from bmcompiler.ir import Module, TensorType, Value
 from bmcompiler.ops.builder import Builder
+from bmcompiler.plugins.registry import PluginError
 from bmcompiler.result import LayerRow
 from bmcompiler.runtime import Session
 from bmcompiler.target import find_target
@@ -40,6 +41,9 @@ static void out_of_lane(const void *arguments)
     tpu_gdma_cpy_S2L(0, call->inputs->address, &shape, NULL, NULL, DT_FP32);
 }
 TPUKERNEL_FUNC_REGISTER(out_of_lane)
+
+static void idle(const void *arguments) { UNUSED(arguments); }
+TPUKERNEL_FUNC_REGISTER(idle)
 """
 
 
@@ -136,8 +140,14 @@ def test_one_that_is_not_its_reference_is_not_compiled(library: Path) -> None:
         row_of("Off")
 
 
+def test_one_that_issues_nothing_is_an_error(others: Path) -> None:
+    register_layer("Idle", reference=weighted_sum)(c_kernel(others, "idle"))
+    with pytest.raises(PluginError, match=r"the kernel 'idle' of others-gcc\.so issued no command"):
+        row_of("Idle")
+
+
 def test_what_is_no_library_of_kernels_is_refused(others: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"it registers no kernel 'heavy', only out_of_lane, weighted"):
+    with pytest.raises(UsageError, match=r"it registers no kernel 'heavy', only idle, out_of_lane, weighted"):
         c_kernel(others, "heavy")
     with pytest.raises(UsageError, match=r"absent\.so: there is no such file"):
         c_kernel(tmp_path / "absent.so", "weighted")

@@ -20,6 +20,7 @@ from bmcompiler.backends.bm1684x.tpukernel.networks.model import Placed
 from bmcompiler.backends.bm1684x.tpukernel.recorder import recording
 from bmcompiler.capi.entries import functions_of
 from bmcompiler.errors import UsageError
+from bmcompiler.plugins.registry import PluginError
 
 MOST_DIMS, REASON_BYTES = 8, 256
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -86,6 +87,11 @@ def c_kernel(library: str | PathLike[str], name: str) -> Callable[[LayerCall], P
             raise UsageError(reason.value.decode(errors="replace"))
         if recorder.refused is not None:
             raise recorder.refused
+        if not recorder.commands:
+            raise PluginError(
+                f"the kernel '{name}' of {file.name} issued no command",
+                remedy="link it with the libtpukernel.so that bmnet-capi of this Python built",
+            )
         return program_of(recorder, name)
 
     run.__name__, run.__doc__ = name, f"The kernel {name} of {file.name}."
