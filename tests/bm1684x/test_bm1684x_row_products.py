@@ -13,6 +13,8 @@ from planned_cycles import check, computations
 
 from bmcompiler.backends.bm1684x.kernels.row_products import SingleMatmulKernel
 from bmcompiler.backends.bm1684x.target import TARGET
+from bmcompiler.codegen.groups.slices import slice_stripes
+from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.ir import Value
 from bmcompiler.ops.layers.nn import Matmul
 
@@ -115,3 +117,19 @@ def test_each_head_loads_a_right_matrix_of_its_own(heads: int, by_rows: bool) ->
     """For two small ones that takes longer than sections; lanes are full with eight."""
     op = _op(_pair(), ((1, heads, 4, 16), (1, heads, 16, 32)))
     assert isinstance(TARGET.kernel_for(op).form(op), SingleMatmulKernel) == by_rows  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("more", [{}, {"transpose_right": True}])
+def test_parts_of_rows_share_a_constant_right_operand(more: dict[str, Any]) -> None:
+    """It is loaded once for all rows that fit beside it, and once for those of each part of its columns."""
+    op = _op(_weighted(96, 128, **more), ((1, 256, 96),))
+    kernel = TARGET.kernel_for(op)
+    assert isinstance(kernel, DeviceKernel)
+
+    def weights(rows: int, columns: int) -> int:
+        grain = (1, 1, 64, 64)
+        slices = slice_stripes([op], (1, 1, rows, columns), kernel.boxed, lambda value: True, lambda value: grain)
+        assert slices is not None
+        return len({stripe.work.inputs[1].contents for part in slices for stripe in part if stripe.work})
+
+    assert (weights(4, 1), weights(1, 2), weights(4, 2)) == (1, 2, 2)

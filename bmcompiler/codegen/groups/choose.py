@@ -37,7 +37,7 @@ from bmcompiler.codegen.memory import parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
 from bmcompiler.codegen.pictures import reads_picture
 from bmcompiler.codegen.residency import Residency, plan_residency
-from bmcompiler.codegen.tiling import Tiler
+from bmcompiler.codegen.tiling import Tiler, TileWork
 from bmcompiler.ir import Function, Operation
 from bmcompiler.target import Target
 
@@ -92,6 +92,8 @@ that takes long is before it; `_PARTS`: that parts of them take.
 """
 _PARTS, _FEWEST = 26, 4
 """`_FEWEST`: parts of weights, so that the first is there early enough to be worth it."""
+_SETTLED = 1024
+"""Ops in the plans of a run that are made to see what it takes without groups of ops of many weights."""
 _ROUGH = 1 / 256
 """Part of its cycles that an estimate of a run may be off by: who is cut more often must save as much."""
 _LONG, _BANDS, _IMAGES = 4096, 4, 8
@@ -200,17 +202,29 @@ def _groups(run: Plans, level: int, refine: bool = False) -> list[Group]:
 
 
 def _with_shared_weights(run: Plans, segments: Segments, groups: list[Group]) -> list[Group]:
-    """The groups alone, or with ops of many weights, or of some that nothing hides as well: as the run takes least."""
-    more = [list(_shared_weights(segments, groups, first)) for first in (_HEAVY, _EARLY)]
-    tried = [groups, *([*groups, *each] for number, each in enumerate(more) if each and each not in more[:number])]
-    if len(tried) == 1:
+    """The groups alone, or with ops of many weights, or of some that nothing hides as well: as the run takes least.
+
+    Groups that hold such ops were chosen as if these could not be cut: each is left out where that takes less.
+    """
+    works = dict(zip(segments.ops, segments.works))
+    heavy = [group for group in groups if any(_is_heavy(works.get(op), segments.tiler) for op in group[0])]
+    tried = list(_sharing(segments, groups))
+    if not heavy and not tried:
         return groups
-    best, least = groups, run.settled_cycles(groups)
-    for each in tried[1:] if least < inf else ():
-        cycles = run.settled_cycles(each)
-        if cycles < least * (1 - _ROUGH):
-            best, least = each, cycles
+    best, least, kept = groups, run.settled_cycles(groups), groups
+    for left_out in (None, *heavy[: _SETTLED // len(segments.ops)]) if least < inf else ():
+        fewer = [group for group in kept if group is not left_out]
+        for each in tried if left_out is None else (fewer, *_sharing(segments, fewer)):
+            cycles = run.settled_cycles(each)
+            if cycles < least * (1 - _ROUGH):
+                best, least, kept = each, cycles, fewer
     return best
+
+
+def _sharing(segments: Segments, groups: list[Group]) -> Iterator[list[Group]]:
+    """The groups and ops of many weights, or also of some."""
+    more = [list(_shared_weights(segments, groups, first)) for first in (_HEAVY, _EARLY)]
+    yield from ([*groups, *each] for number, each in enumerate(more) if each and each not in more[:number])
 
 
 def _starting(segments: Segments, spans: Sequence[Span]) -> Iterator[list[Span]]:
@@ -234,7 +248,7 @@ def _shared_weights(segments: Segments, groups: Sequence[Group], first: int) -> 
     for op, work in zip(segments.ops, segments.works):
         if work is None or op in taken or len(op.results) != 1:
             continue
-        weights = max((buffer.lane_bytes for buffer in work.inputs if buffer.coefficient), default=0)
+        weights = _weights(work)
         if weights * heavy < segments.tiler.lane_bytes:
             continue
         heavy = _HEAVY if weights * _HEAVY >= segments.tiler.lane_bytes else heavy
@@ -245,6 +259,16 @@ def _shared_weights(segments: Segments, groups: Sequence[Group], first: int) -> 
         box[axis] = cuts(size, count, grain[axis])[0]
         if count > 1 and segments.kernels.part(op, tuple(box)) is not None:
             yield [op], (1, count, 1, 1) if axis == 1 else (1, 1, 1, count)
+
+
+def _is_heavy(work: TileWork | None, tiler: Tiler) -> bool:
+    """Whether an op has many weights."""
+    return work is not None and _weights(work) * _HEAVY >= tiler.lane_bytes
+
+
+def _weights(work: TileWork) -> int:
+    """Bytes per lane of the largest coefficients of an op."""
+    return max((buffer.lane_bytes for buffer in work.inputs if buffer.coefficient), default=0)
 
 
 def _own_loads(segments: Segments, best: Sequence[Group]) -> Iterator[Group]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bmcompiler.codegen.groups.steps import Residency, Step
 from bmcompiler.codegen.groups.timeline import storing_cycles
 from bmcompiler.codegen.memory import Lifetime, pack
-from bmcompiler.codegen.pictures import reads_picture
 from bmcompiler.codegen.tiling import Tiler
 
 _ORDERS = 60
@@ -17,8 +16,7 @@ _LATER = 4
 def give_places(plan: Residency, tiler: Tiler) -> int:
     """Give all live ranges their addresses; returns the bytes per lane they need together.
 
-    What layers of pictures store keeps its place until that is done, where there is room: steps that wrote there would
-    wait, and nothing else is there to do.
+    What is stored keeps its place until that is done, where there is room: steps that wrote there would wait.
     """
     stored = _stored_until(plan.steps, tiler)
     need = _packed(plan, stored, tiler) if stored else tiler.lane_bytes + 1
@@ -44,9 +42,8 @@ def _stored_until(steps: list[Step], tiler: Tiler) -> dict[int, int]:
     Of what lasts until the next step: the rest is stored at once, before that one loads.
     """
     found: dict[int, int] = {}
-    pictures = {op for op in dict.fromkeys(step.op for step in steps) if reads_picture(op)}
     for index, step in enumerate(steps):
-        for binding in step.outputs if step.op in pictures else ():
+        for binding in step.outputs:
             waits = binding.moves and binding.live_range.last > index
             until, left = index, storing_cycles(binding, tiler) if waits else 0.0
             for later in steps[index + 1 : index + 1 + _LATER]:

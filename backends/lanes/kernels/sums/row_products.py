@@ -113,7 +113,6 @@ class RowProductKernel(FloatProductKernel):
 
     def _rows_of_products(self, op: Matmul, images: Span, rows: Span, columns: Span) -> TileWork | None:
         product = product_of(op)
-        some = columns != (0, product.columns)
         lefts, rights = (max(each) + 1 for each in zip(*product.pairs))
         transposed = self.is_transposed(op)
         right = (product.columns, product.depth) if transposed else (product.depth, product.columns)
@@ -132,7 +131,7 @@ class RowProductKernel(FloatProductKernel):
         if len(pairs) > MOST_PRODUCTS or not all(self.chip.fits_fields(extents(box)) for box in boxes):
             return None
         inputs = [self.machine.activation_in(op.left, views[0], boxes[0])]
-        if some or (transposed and not op.transpose_right):
+        if is_constant(op.right):
             weights = self._constant(op, columns, extents(boxes[1]), below)
             inputs.append(replace(weights, part=((below, last), columns)))
         else:
