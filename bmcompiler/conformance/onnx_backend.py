@@ -43,7 +43,7 @@ class Prepared(BackendRep):
     """
 
     def __init__(
-        self, model: onnx.ModelProto, target: str | None = None, host: bool = False, statistics: str = "host"
+        self, model: onnx.ModelProto, target: str | None = None, host: bool = False, statistics: str = "measured"
     ) -> None:
         """`target`: the chip whose simulator computes; None for the op-level interpreter. The rest: see `prepare`."""
         self.model, self.target, self.host, self.statistics = _upgraded(model), target, host, statistics
@@ -134,12 +134,13 @@ class InterpreterBackend(Backend):
         model: onnx.ModelProto,
         device: str = "CPU",
         host: bool = False,
-        statistics: str = "host",
+        statistics: str = "measured",
         **options: Any,
     ) -> Prepared:
         """A model to run; with `host` the host may run layers of it that a chip does not.
 
-        statistics: "bytes" has a chip without floats compute norms, softmax, recurrent layers and their like, too.
+        statistics: "bytes" has a chip without floats compute norms, softmax, recurrent layers and their like, too,
+        "host" does not, and "measured" where the inputs show that eight bits do.
 
         Raises NotSupportedError for other devices.
         """

@@ -22,7 +22,7 @@ _BORDERS = ("quantize", "dequantize")
 
 
 def run_on_target(
-    module: Module, feeds: Mapping[str, np.ndarray], target_name: str, host: bool = False, statistics: str = "host"
+    module: Module, feeds: Mapping[str, np.ndarray], target_name: str, host: bool = False, statistics: str = "measured"
 ) -> Arrays:
     """Compile a float module in the target's widest floats, run it on the device, and give its outputs back.
 

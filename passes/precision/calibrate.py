@@ -127,7 +127,7 @@ def float_values(function: Function) -> list[Value]:
 
 
 def never_clipped(function: Function) -> set[Value]:
-    """Outputs and operands of sigmoid and softmax, and what these are by ops that only hand values on."""
+    """Outputs and operands of sigmoid and softmax, and what these are by ops that only hand on or select values."""
     deciding = [op for op in _computing(function) if isinstance(op, TensorOp) and op.confident]
     left = [*function.returned, *(op.operands[0] for op in deciding)]
     found: set[Value] = set()
@@ -135,7 +135,7 @@ def never_clipped(function: Function) -> set[Value]:
         value = left.pop()
         if value not in found:
             found.add(value)
-            if isinstance(value.op, TensorOp) and value.op.moves_only:
+            if isinstance(value.op, TensorOp) and (value.op.moves_only or value.op.selects):
                 left += [operand for operand in value.op.operands if not is_weight(operand)]
     return found
 

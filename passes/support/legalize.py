@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -17,10 +18,11 @@ from bmcompiler.passes.rewriting import activates, declared, forward
 from bmcompiler.passes.support.decompositions import decompositions_of
 from bmcompiler.passes.support.decompositions.base import BYTES_ONLY, COARSE, FLOATS_ONLY, WEIGHED, Decomposition, Draft
 from bmcompiler.passes.support.decompositions.elementwise import activation_after
+from bmcompiler.passes.support.measured_bytes import bytes_do
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target, unsupported_reason
 
-_COARSE = "eight bits lose too much of '{}' (legalize{{statistics=bytes}} has it on the chip)"
+_COARSE = "eight bits lose too much of '{}', as far as samples tell (legalize{{statistics=bytes}} has it on the chip)"
 """Why an op stays whole by rule 4."""
 _DEEPEST = 4
 """How many decompositions may build on each other: far more than real layers need, and it keeps the search finite."""
@@ -36,9 +38,10 @@ class Legalize(Pass):
        new tensors are calibrated); with form = same, and for ops of integers, whether the op as it stands does.
     3. The first decomposition is used; of those that are weighed the one whose ops take the fewest cycles, if the
        target has an estimate of all.
-    4. Norms, softmax, divisions by computed values, recurrent layers and spectra stay whole on a chip of bytes, for the
-       host's floats, and carry a note that says so: in steps of eight bits they cost more than the rest of a net.
-       statistics = bytes takes them apart.
+    4. Norms, softmax, divisions by computed values, recurrent layers and spectra are taken apart on a chip of bytes
+       where the net, with all of it in bytes, is near float on the samples (`measured_bytes`). Else, and without
+       samples, they stay whole, for the host's floats, and carry a note that says so: there they cost more than the
+       rest of the net. statistics = bytes or host decides it without measuring.
 
     Without a target nothing changes.
     """
@@ -47,18 +50,24 @@ class Legalize(Pass):
     requires = (NO_THRESHOLDS, NO_LAYOUT)
     loses_bits = False
     form: str = field(default="int8", metadata={"choices": ("int8", "same")})
-    statistics: str = field(default="host", metadata={"choices": ("host", "bytes")})
+    statistics: str = field(default="measured", metadata={"choices": ("measured", "host", "bytes")})
 
     def run(self, module: Module, ctx: PassContext) -> PassResult:
         if ctx.target is None:
             return PassResult(False)
-        work = Legalizer(module, ctx.target, self.form, coarse=self.statistics == "bytes")
-        changed = False
+        coarse = self.statistics == "bytes"
+        if self.statistics == "measured" and Legalizer(module, ctx.target, self.form).keeps_any():
+            coarse = bytes_do(module, partial(self._apart, target=ctx.target), ctx)
+        return PassResult(self._apart(module, ctx.target, coarse=coarse))
+
+    def _apart(self, module: Module, target: Target, *, coarse: bool) -> bool:
+        """Rules 1 to 4 on all ops; whether any changed."""
+        work, changed = Legalizer(module, target, self.form, coarse=coarse), False
         for function in module.functions:
             changed |= apply_patterns(function, [work.rewrite])
-            if work.coarse:  # masks that softmaxes did without
+            if coarse:  # masks that softmaxes did without
                 changed |= erase_dead(function)
-        return PassResult(changed)
+        return changed
 
 
 class Legalizer:
@@ -91,17 +100,26 @@ class Legalizer:
             return True
         return forward(op, value, rewriter)
 
+    def keeps_any(self) -> bool:
+        """Whether rule 4 alone keeps any op whole."""
+        bolder = Legalizer(self.module, self.target, self.form, coarse=True)
+        return any(not self._finds(op) and bolder._finds(op) for op in list(self.module.walk()))
+
+    def _finds(self, op: Operation, depth: int = _DEEPEST) -> bool:
+        """Whether anything stands for an op that the target refuses."""
+        found = self.draft(op, depth)
+        if found is not None:
+            found[0].discard()
+        return found is not None
+
     def coarse_reason(self, op: Operation) -> str | None:
         """Why nothing stands for an op that the target refuses, where rule 4 alone keeps it whole."""
         if self.form != "int8" or self.coarse or {EXACT, PLACE_CPU} & {*op.attributes} or not isinstance(op, TensorOp):
             return None
         if COARSE.isdisjoint(decompositions_of(op)) or self.accepted(op):
             return None
-        found = Legalizer(self.module, self.target, self.form, coarse=True).draft(op, _DEEPEST)
-        if found is None:
-            return None
-        found[0].discard()
-        return _COARSE.format(op.short_name)
+        bolder = Legalizer(self.module, self.target, self.form, coarse=True)
+        return _COARSE.format(op.short_name) if bolder._finds(op) else None
 
     def draft(self, op: Operation, depth: int) -> tuple[Draft, Value | tuple[Value, ...]] | None:
         """The first draft that the target takes, for an op that it refuses, or the quickest of weighed ones."""
@@ -161,10 +179,7 @@ class Legalizer:
         """Whether the target takes a drafted op, or what others make of it."""
         if isinstance(op, Weight) or self.accepted(op):
             return True
-        found = self.draft(op, depth)
-        if found is not None:
-            found[0].discard()
-        return found is not None
+        return self._finds(op, depth)
 
     def accepted(self, op: TensorOp) -> bool:
         """Whether the target takes this op; layers that differ in their values only are asked about once."""

@@ -6,7 +6,7 @@ rounded once. A square is a table, not a product, whose scale the factors would 
 That is coarse still: one threshold holds the sums of all rows, and a row whose sum is a hundredth of the largest has
 one step left. With norms and softmax in bytes the classes of a small ViT were 46.8 % from float on such a chip (23.7 %
 with the host's floats), the letters of PP-OCR v4 rec 38.4 % (19.5 %). So `legalize` has the host compute these ops
-unless it is told otherwise.
+where samples do not show that eight bits do.
 """
 
 from __future__ import annotations
