@@ -96,9 +96,9 @@ def task(name: str, count: int) -> Subject:
 
 
 def drawn(seed: int, count: int, folder: Path) -> Subject:
-    """A network of the corpus' families that reads one picture: the next that does, where a seed draws two of them."""
-    random, family = np.random.default_rng(seed), FAMILIES[seed * STEP % len(FAMILIES)]
-    while True:
+    """A network of the corpus' families that reads one picture: of the next family, where one reads two."""
+    random, first = np.random.default_rng(seed), seed * STEP % len(FAMILIES)
+    for family in (*FAMILIES[first:], *FAMILIES[:first]):
         net = drawn_net(random, SIZES, (1,))
         net.g.outputs = net.given(family(net))
         if len(net.g.inputs) == 1:
