@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bm1684x_nets import check
 
 import bmcompiler
 from bmcompiler.backends.bm1684x.target import TARGET
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.ir.keys import GROUP, SLICES
 from bmcompiler.ops.builder import Builder
 from bmcompiler.runtime.session import Session
 from bmcompiler.testing import check_op
@@ -152,6 +154,26 @@ def test_inner_products_read_the_rows_that_others_leave() -> None:
     assert [row.kind for row in rows if row.kind == "matmul"] == ["matmul"] * 2
     assert sum(row.loaded - row.weights for row in rows) == 4 * 70 * 48
     assert sum(row.stored for row in rows) == 4 * 70 * 48
+
+
+@pytest.mark.usefixtures("all_integers")
+@pytest.mark.parametrize(("slices", "parts"), [((1, 1, 3, 1), 3), ((1, 1, 1, 3), 3), ((1, 1, 3, 3), 9)])
+def test_rows_and_columns_of_integers_are_computed_apart(slices: tuple[int, ...], parts: int) -> None:
+    """Of products by constants, and of what goes to integers before them and back to floats behind."""
+    n = Net(Builder.new("net"))
+    x = n.b.input("x", TensorType((1, 190, 48), "f32"))
+    up = n.b.relu(n.b.matmul(x, n.w(48, 130), n.w(130)))
+    module = n.b.outputs([n.b.matmul(up, n.w(130, 192), n.w(192))], ["y"])
+    data = {"x": n.rng.standard_normal((2, 190, 48), np.float32)}
+    module = bmcompiler.compile_module(module, target=CHIP, quantize="int8", data=data).module
+    ops = [op for op in module.main.ops if op.short_name in ("quantize", "matmul", "dequantize")]
+    assert [op.short_name for op in ops] == ["quantize", "matmul", "matmul", "dequantize"]
+    whole = check(module)
+    for op in ops:
+        op.attributes[GROUP], op.attributes[SLICES] = 0, slices
+    cut = check(module)
+    assert {row.tiles for row in cut.rows if row.kind in ("matmul", "dequantize")} >= {parts}
+    assert sum(row.weights for row in cut.rows) == sum(row.weights for row in whole.rows)
 
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

@@ -53,6 +53,9 @@ class NarrowKernel(LocalKernel[OpT]):
         """The tensors as feature maps."""
         return self.machine.flat_view(op.results[0].shape, self.widest(op), self.is_made(op))
 
+    def views_result(self, op: OpT) -> bool:
+        return True
+
     def tile(self, op: OpT, box: Box, view: Shape) -> tuple[list[Buffer], Buffer]:
         """(operands of the shape of the result, result)."""
         data = dict.fromkeys(v for v in op.operands if v.shape == op.results[0].shape)

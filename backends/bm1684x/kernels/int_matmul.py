@@ -27,6 +27,8 @@ from bmcompiler.backends.lanes.kernels.sums.product import product_of
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.windows import Geometry
 from bmcompiler.chip import align_up
+from bmcompiler.codegen.build import extents
+from bmcompiler.codegen.groups.regions import four_axes, rows_of
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
@@ -104,6 +106,12 @@ def _all_rows(value: Value, shape: Shape) -> Contents | None:
     return contents_of(value, shape, shape) if value.type.size == shape[1] * shape[3] else None
 
 
+def _turned(box: Box) -> Box:
+    """Rows as columns."""
+    n, c, h, w = box
+    return n, w, h, c
+
+
 class IntInnerKernel(IntMatmulKernel):
     """A constant right operand, with factors for each column."""
 
@@ -117,28 +125,47 @@ class IntInnerKernel(IntMatmulKernel):
         )
 
     def work(self, op: Matmul, box: Box) -> TileWork:
-        (r0, r1), (c0, c1) = box[:2]
-        product, item = product_of(op), op.type.numpy.itemsize
+        rows, columns = box[:2]
+        pixel = self.reads_pixel(op)
+        depth = product_of(op).depth
+        left = self._pixel(op) if pixel else self.rows_of(op.left, 0, rows, (0, depth), depth, "n")
+        return self._multiplied(op, rows, columns, left, self.result_rows(op, 0, rows, columns))
+
+    def boxed(self, op: Matmul, box: Box) -> TileWork | None:
+        """Some rows and columns."""
+        product, shape = product_of(op), four_axes(op.type.shape)
+        found = rows_of(shape, box, parts=True)
+        if product.rows != shape[2] or found is None or self.reads_pixel(op):
+            return None
+        (_, rows), columns = found, box[3]
+        left: Box = ((0, 1), rows, (0, 1), (0, product.depth))
+        made: Box = ((0, 1), rows, (0, 1), columns)
+        if not all(self.chip.fits_fields(extents(each)) for each in (left, made, _turned(made))):
+            return None
+        read = self.machine.activation_in(op.left, (1, product.rows, 1, product.depth), left)
+        out = self.machine.activation_out(op.result, (1, product.rows, 1, product.columns), made)
+        work = self._multiplied(op, rows, columns, read, out)
+        return work if self.fits(work) else None
+
+    def _multiplied(self, op: Matmul, row: Range, column: Range, left: Buffer, out: Buffer) -> TileWork:
+        """Rows by columns of the result, of these rows of the left operand."""
+        (r0, r1), (c0, c1), pixel = row, column, self.reads_pixel(op)
+        product, item, chip = product_of(op), op.type.numpy.itemsize, self.chip
         rows, columns, depth = r1 - r0, c1 - c0, product.depth
         dims = (1, columns, 1, rows)
         signs = KINDS[op.right.dtype][1], KINDS[op.left.dtype][1]
-        pixel = self.reads_pixel(op)
         block = Block(self.machine, op, (c0, c1), align_up(depth, self.chip.alignment), False, True)
-        inputs = (
-            self._pixel(op) if pixel else self.rows_of(op.left, 0, (r0, r1), (0, depth), depth, "n"),
-            self._weights(op, block),
-        )
-        chip, out = self.chip, self.result_rows(op, 0, (r0, r1), (c0, c1))
+        inputs = left, replace(self._weights(op, block), part=(c0, c1))
 
         def compute(build: Build, ins: list[int], outs: list[int], scratch: list[int]) -> None:
             sums = Words(scratch[0], dims)
             place = ins[1] + block.weights
-            left, right = Words(place, (1, columns, 1, depth)), Words(ins[0], (1, rows, 1, depth))
+            below, beside = Words(place, (1, columns, 1, depth)), Words(ins[0], (1, rows, 1, depth))
             reads = [(place, place + buffer.lane_bytes) for place, buffer in zip(ins, inputs)]
             if pixel:
                 summed = integer_sums(sums, ins[0], (place, depth), Geometry((1, 1), (1, 1)), Sums(signs[::-1]))
             else:
-                summed = by_rows(sums, left, right, *_BYTES, signs, transposed=True)
+                summed = by_rows(sums, below, beside, *_BYTES, signs, transposed=True)
             build.issue(summed, reads, [chip.plane(sums.address, dims)])
             if block.spread_bytes:
                 block.spread(build, ins[1], scratch[2])
