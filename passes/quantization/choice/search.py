@@ -124,9 +124,11 @@ class Search:
                 return best
             return self._worth(best, self._aimed(self.problem, best, goal, float("inf")))
         best, limit = found, self.problem.cycles(found.chosen) * self.whole / taken
+        wider: float | None = None
         for _ in range(_PROGRAMS):
             before = len(self.tried)
-            finer = self._worth(found, self._aimed(self.problem, found, goal, limit))
+            aimed = self._aimed(self.problem, found, goal, limit)
+            finer = self._worth(found, aimed) if wider is None or aimed.measured.keeps else best
             needed = self.trials.cycles(finer.chosen)
             if needed is not None and needed >= self.whole:
                 limit = self.problem.cycles(finer.chosen) * 0.9
