@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bmcompiler.backends.bm168x.calls import Source
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel import Program
-from bmcompiler.backends.bm1684x.tpukernel.recorder import Source
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.numeric.arrays import Ints
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis

@@ -15,21 +15,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.static_tables import static_memory
 from bmcompiler.backends.bm1684x.tpukernel import Program, aligned, data_type_t, dim4
 from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
-from bmcompiler.chip import align_up
-from bmcompiler.errors import RuntimeUseError
-from bmcompiler.numeric.arrays import Array, Bytes
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.runtime.bm1684x_debugger import Stepper, need_sound
+from bmcompiler.runtime.kernel_memory import KernelMemory
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
-_STEP = 512  # transfers from multiples of it are the fastest
 _TYPES = {
     data_type_t.DT_UINT8: np.uint8,
     data_type_t.DT_INT8: np.int8,
@@ -43,46 +41,21 @@ _TYPES = {
 }
 
 
-class KernelDevice:
+class KernelDevice(KernelMemory):
     """A chip with so many bytes of global memory; static memory holds its tables, everything else is zero.
 
     Array types are numpy's, or the library's: of DT_BFP16 an array holds the bits.
     """
 
     def __init__(self, global_bytes: int = 1 << 26) -> None:
-        self._global = np.zeros(global_bytes, np.uint8)
+        super().__init__(CHIP.global_base, global_bytes)
         self._memories = Memories()
         self._memories.static[...] = static_memory()
         self._memories.globals.map(CHIP.global_base, self._global)
-        self._taken = 0
-
-    def malloc(self, size: int) -> int:
-        """The address of `size` fresh bytes of global memory. Raises RuntimeUseError when there are not so many."""
-        begin = self._taken
-        if begin + size > self._global.size:
-            raise RuntimeUseError(
-                f"{size} bytes are asked for, {self._global.size - begin} of global memory are left",
-                remedy="make the device with more, KernelDevice(global_bytes=...)",
-            )
-        self._taken = align_up(begin + size, _STEP)
-        return CHIP.global_base + begin
-
-    def free_all(self) -> None:
-        """Take back all that was given out; its bytes stay as they are."""
-        self._taken = 0
-
-    def upload(self, values: ArrayLike, address: int | None = None) -> int:
-        """Put an array, without gaps, into global memory; returns its address."""
-        data = np.ascontiguousarray(values)
-        address = self.malloc(data.nbytes) if address is None else address
-        self._bytes(address, data.nbytes)[...] = data.reshape(-1).view(np.uint8)
-        return address
 
     def download(self, address: int, shape: Sequence[int], dtype: DTypeLike | data_type_t = np.float32) -> Array:
         """A copy of an array in global memory."""
-        kind = _numpy(dtype)
-        count = int(np.prod(shape, dtype=np.int64))
-        return self._bytes(address, count * kind.itemsize).copy().view(kind).reshape(shape)
+        return self._read(address, shape, _numpy(dtype))
 
     def local(
         self, address: int, shape: Sequence[int], dtype: data_type_t, strides: Sequence[int] | None = None
@@ -125,12 +98,6 @@ class KernelDevice:
         subnet, base = TpuSubnet(list(program.groups), [], []), CHIP.global_base
         stage = Bm168xStage([], [], base, self._global.size, [subnet], coeff_address=base, layers=program.layers())
         return analyze.of_stage(program.name, stage)
-
-    def _bytes(self, address: int, size: int) -> Bytes:
-        begin = address - CHIP.global_base
-        if not 0 <= begin <= begin + size <= self._global.size:
-            raise RuntimeUseError(f"0x{address:x} and {size} bytes from there are no global memory of the device")
-        return self._global[begin : begin + size]
 
 
 def _numpy(dtype: DTypeLike | data_type_t) -> np.dtype[Any]:

@@ -72,6 +72,7 @@ PAGES = {
     "docs/custom_layers.md": Page(check=text_blocks, quick=False),
     "docs/kernel_layers.md": Page(check=results_in_comments),
     "docs/language_models.md": Page(),
+    "docs/okkernel.md": Page(check=results_in_comments),
     "docs/python.md": Page(digit_files),
     "docs/targets.md": Page(digit_files),
     "docs/tools.md": Page(digit_files),

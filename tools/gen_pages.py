@@ -28,6 +28,7 @@ def main() -> int:
     check: bool = parser.parse_args().check
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from bmlang_page import operators_page
+    from okkernel_page import okkernel_functions
     from options_page import options_page
     from pass_lines import project
     from supported_ops.page import page as supported_ops
@@ -38,6 +39,7 @@ def main() -> int:
         "pyproject.toml": project,
         "SUPPORTED_OPS.md": supported_ops,
         "docs/bmlang_operators.md": operators_page,
+        "docs/okkernel_functions.md": okkernel_functions,
         "docs/options.md": options_page,
         "docs/tpukernel_functions.md": lambda: tpukernel_functions(measured()),
     }

@@ -16,7 +16,7 @@ from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.files.store import make_folder
 from bmcompiler.plugins.registry import entry_points, lookup
 
-LIBRARIES = ("bmkernel", "bmruntime", "bmnet", "dmpdv", "bmlib", "bmrt", "tpukernel")
+LIBRARIES = ("bmkernel", "bmruntime", "bmnet", "dmpdv", "bmlib", "bmrt", "tpukernel", "okkernel")
 USUAL, *_OTHERS = SDKS = ("1.1.4", "1.0.3")
 """Versions of the vendor's SDK whose layouts can be had; the first is built unless another is asked for."""
 _DIFFERING = ("bmruntime",)

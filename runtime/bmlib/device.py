@@ -20,8 +20,10 @@ from bmcompiler.runtime.devices import MAX_DEVICES
 from bmcompiler.runtime.simulator.memory import GlobalMemory
 
 if TYPE_CHECKING:
+    from bmcompiler.backends.bm1684.okkernel import Program as OkkernelProgram
     from bmcompiler.backends.bm1684x.tpukernel import Program
     from bmcompiler.runtime.simulator.bm1684x import Memories
+    from bmcompiler.runtime.simulator.memory import LaneMemory
 
 CHIP_ID = 0x1686  # of a BM1684X; models of the BM1684 run, too
 HEAPS = 3
@@ -46,6 +48,7 @@ class Card:
         self._used: dict[int, Bytes] = {}
         self._next = CHIP.global_base
         self._memories: Memories | None = None
+        self._bm1684_local: LaneMemory | None = None
         self._shown: dict[int, list[tuple[int, Bytes]]] = {}
         self.spent = {kind: Spent() for kind in ("in", "out", "run")}
 
@@ -147,6 +150,23 @@ class Card:
                 self._memories.static[...] = static_memory()
             with self.timed("run"), program.naming_calls():
                 compile_plan(program.groups, self._memories).run()
+
+    def run_okkernel(self, program: OkkernelProgram) -> None:
+        """The same for a kernel of okkernel: a BM1684 beside the other chip, on the same global memory.
+
+        Its local memory stays between launches, its L2 does not.
+        """
+        from bmcompiler.runtime.simulator.bm1684.memory import Memories, local_memory
+        from bmcompiler.runtime.simulator.bm1684.plan import compile_plan
+
+        with self.lock:
+            if self._bm1684_local is None:
+                self._bm1684_local = local_memory()
+            outside = GlobalMemory()
+            for address, data in self._used.items():
+                outside.map(address, data)
+            with self.timed("run"), program.naming_calls():
+                compile_plan(program.groups, Memories(outside, local=self._bm1684_local)).run()
 
 
 _cards: dict[int, Card] = {}

@@ -1,7 +1,7 @@
-"""Kernels in C: modules with TPUKernel functions, compiled for the host, and their launches on the simulated card.
+"""Kernels in C: modules with TPUKernel or okkernel functions, compiled for the host, and their launches on the card.
 
-A kernel is called with its arguments, its calls of TPUKernel are recorded, and the card runs what was recorded. What a
-kernel does itself with global memory is not possible: it runs before its commands do.
+A kernel is called with its arguments, its calls of the library are recorded, and the card runs what was recorded. What
+a kernel does itself with global memory is not possible: it runs before its commands do.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class KernelModule:
             new = {name: address for name, address in registered() if address not in before}
             known = _contents.setdefault(str(library._handle), new)  # a second load registers nothing
         if not known:
-            raise RuntimeUseError("it registers no kernel with TPUKERNEL_FUNC_REGISTER", file=title)
+            raise RuntimeUseError(
+                "it registers no kernel with TPUKERNEL_FUNC_REGISTER or OKKERNEL_FUNC_REGISTER", file=title
+            )
         self.title, self.entries = title, known
         self.unloaded = False
 
@@ -188,7 +190,9 @@ def _cores(numbers: Any, count: int) -> None:
 def _launch_named(handle: CardHandle, name: str, args: Any, size: int) -> None:
     address = dict(reversed(list(registered()))).get(name)
     if address is None:
-        raise RuntimeUseError(f"no kernel '{name}' is registered with TPUKERNEL_FUNC_REGISTER")
+        raise RuntimeUseError(
+            f"no kernel '{name}' is registered with TPUKERNEL_FUNC_REGISTER or OKKERNEL_FUNC_REGISTER"
+        )
     _launch(handle, name, _CALL(address), args, size)
 
 
@@ -201,13 +205,21 @@ def _launch_number(handle: CardHandle, function: int, args: Any, size: int) -> N
 
 def _launch(handle: CardHandle, name: str, entry: Entry, args: Any, size: int) -> None:
     """Record and run. Raises RuntimeUseError for the first call of the kernel that was refused, SimulatorError."""
-    from bmcompiler.backends.bm1684x.tpukernel import program_of, recording  # many programs have no kernels
+    from bmcompiler.backends.bm1684 import okkernel  # many programs have no kernels
+    from bmcompiler.backends.bm1684x import tpukernel
 
     if size and args is None:
         raise RuntimeUseError(f"args is NULL, of {size} bytes")
     copy = ctypes.create_string_buffer(host_bytes(args, size).tobytes() if size else b"", size + 8)
-    with recording() as recorder:
+    with tpukernel.recording() as recorder, okkernel.recording() as other:
         entry(ctypes.addressof(copy))
-    if recorder.refused is not None:
-        raise RuntimeUseError(f"kernel {name}: {recorder.refused}")
-    handle.card.run(program_of(recorder, name))
+    refused = recorder.refused or other.refused
+    if refused is not None:
+        raise RuntimeUseError(f"kernel {name}: {refused}")
+    program, of_bm1684 = tpukernel.program_of(recorder, name), okkernel.program_of(other, name)
+    if len(program) and len(of_bm1684):
+        raise RuntimeUseError(f"kernel {name} calls TPUKernel and okkernel: a kernel is for one chip")
+    if len(of_bm1684):
+        handle.card.run_okkernel(of_bm1684)
+    else:
+        handle.card.run(program)

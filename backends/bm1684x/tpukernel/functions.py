@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from bmcompiler.backends.bm168x.calls import Source, source_of
 from bmcompiler.backends.bm1684x.tpukernel.arguments import bound, check
-from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, Source, current
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, current
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function
 from bmcompiler.backends.bm1684x.tpukernel.table import TABLE
 from bmcompiler.backends.bm1684x.tpukernel.units.unavailable import UNAVAILABLE
@@ -40,14 +39,7 @@ class LibraryFunction:
         row = self.row
         values = bound(row, arguments, named)
         check(row, values)
-        return _emitted(row, values, _source(row.name, sys._getframe(1)))
-
-
-def _source(function: str, caller: FrameType) -> Source:
-    """The call as its kernel has it; a library of C calls through this package and has no line."""
-    if caller.f_globals.get("__name__", "").startswith("bmcompiler."):
-        return Source(function)
-    return Source(function, Path(caller.f_code.co_filename).name, caller.f_lineno)
+        return _emitted(row, values, source_of(row.name, sys._getframe(1)))
 
 
 def _emitted(row: Function, values: Arguments, source: Source) -> Any:

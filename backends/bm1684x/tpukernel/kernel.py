@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, overload
 
+from bmcompiler.backends.bm168x.calls import Source
 from bmcompiler.backends.bm1684x.asm import disassemble
 from bmcompiler.backends.bm1684x.stream import ended
-from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued, Recorder, Release, Source, recording
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Issued, Recorder, Release, recording
 from bmcompiler.bmodel.bm168x import CommandGroup
 from bmcompiler.bmodel.bm168x_kernels import KernelGroup
 from bmcompiler.bmodel.bm168x_listing import GROUP

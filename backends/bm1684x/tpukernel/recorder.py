@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import NamedTuple
 
+from bmcompiler.backends.bm168x.calls import Source
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.instructions.operands import Command
 from bmcompiler.errors import EncodingError, UsageError
@@ -25,17 +26,6 @@ class Release(Enum):
 
     SEED = "seed"
     MEASURED = "measured"
-
-
-class Source(NamedTuple):
-    """Where a kernel called the library: the function, the file's name and the line; "" and 0 where C called it."""
-
-    function: str
-    file: str = ""
-    line: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.function} at {self.file}:{self.line}" if self.line else self.function
 
 
 class Issued(NamedTuple):

@@ -6,57 +6,18 @@ of arguments, the manual's page and a C header follow from the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.capi.api import Api
+from bmcompiler.backends.bm168x.calls import Arguments, Parameter, Rule, parts_of
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
 
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a C prototype."""
-
-    type: str
-    name: str
-
-    @cached_property
-    def base(self) -> str:
-        """The type without `const` and `*`."""
-        return self.type.replace("const ", "").replace("*", "").strip()
-
-    @cached_property
-    def optional(self) -> bool:
-        """Whether NULL is allowed: for strides, which then are those of the default layout."""
-        return self.base == "dim4" and self.name.endswith("stride")
-
-
-class Arguments:
-    """The arguments of a call by their names in the prototype, in the types of `types.py`."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.__dict__.update(values)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
-
-    def get(self, name: str) -> Any:
-        """An argument, or None where the function has none of that name."""
-        return self.__dict__.get(name)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule for the arguments: a sentence, which is the error's, and where it is a note of the seed, its words."""
-
-    text: str
-    holds: Callable[[Arguments], bool]
-    note: str = ""
+__all__ = ["Arguments", "Emit", "Function", "Known", "Parameter", "Rule", "in_group", "parts_of"]
 
 
 class Known(str, Enum):
@@ -116,14 +77,6 @@ class Function:
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of the C prototype, in order."""
         return self._parts[2]
-
-
-def parts_of(prototype: str) -> tuple[str, str, tuple[Parameter, ...]]:
-    """The type of the value or result, the name and the parameters, without results, of a C prototype."""
-    declared = Api(f"{prototype};", {}, lambda *fault: None)  # `arguments.py` checks arguments
-    ((name, found),) = declared.functions.items()
-    returned = found.outs[0].c_type.removesuffix(" *") if found.outs else found.result
-    return returned, name, tuple(Parameter(each.c_type, each.name) for each in found.parameters if not each.out)
 
 
 def in_group(group: str, *rows: Function, source: Known = Known.RECORDED) -> tuple[Function, ...]:
