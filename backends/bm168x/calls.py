@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from bmcompiler.capi.api import Api
+from bmcompiler.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,81 @@ def parts_of(prototype: str) -> tuple[str, str, tuple[Parameter, ...]]:
     ((name, found),) = declared.functions.items()
     returned = found.outs[0].c_type.removesuffix(" *") if found.outs else found.result
     return returned, name, tuple(Parameter(each.c_type, each.name) for each in found.parameters if not each.out)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A function as its C prototype, in which `(out ` marks a result, declares it."""
+
+    declared: str
+
+    @cached_property
+    def _parts(self) -> tuple[str, str, tuple[Parameter, ...]]:
+        return parts_of(self.declared)
+
+    @cached_property
+    def prototype(self) -> str:
+        """As in C."""
+        return self.declared.replace("(out ", "(")
+
+    @property
+    def name(self) -> str:
+        """With the prefix of the library."""
+        return self._parts[1]
+
+    @property
+    def returns(self) -> str:
+        """The C type of its value, or of what it stores at a pointer."""
+        return self._parts[0]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of the C prototype, in order, without results."""
+        return self._parts[2]
+
+
+class ArgumentError(UsageError):
+    """An argument that its C type cannot hold; the message lacks the function and the parameter."""
+
+
+def bound(
+    function: Declared, given: Sequence[Any], named: Mapping[str, Any], converted: Callable[[Parameter, Any], Any]
+) -> Arguments:
+    """The arguments of a call by name. Raises UsageError that names function and parameter.
+
+    converted: an argument as its parameter has it; raises ArgumentError.
+    """
+    parameters = function.parameters
+    if len(given) > len(parameters):
+        raise UsageError(f"{function.name} takes {len(parameters)} arguments, got {len(given)}")
+    values = dict(zip((parameter.name for parameter in parameters), given))
+    for name, value in named.items():
+        if name not in {parameter.name for parameter in parameters}:
+            raise UsageError(f"{function.name} has no parameter '{name}': {function.prototype}")
+        if name in values:
+            raise UsageError(f"{function.name} got '{name}' twice")
+        values[name] = value
+    found = {}
+    for parameter in parameters:
+        if parameter.name not in values:
+            raise UsageError(f"{function.name} needs '{parameter.name}': {function.prototype}")
+        try:
+            found[parameter.name] = converted(parameter, values[parameter.name])
+        except ArgumentError as error:
+            raise UsageError(f"{function.name}: {parameter.name} {error.reason}") from None
+    return Arguments(found)
+
+
+class MissingFunction:
+    """A function that the vendor has and a library does not offer; calls raise UsageError with the reason."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.reason = reason
+        self.__doc__ = f"Not offered: {reason}."
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise UsageError(f"{self.__name__} is not offered: {self.reason}")
 
 
 class Source(NamedTuple):

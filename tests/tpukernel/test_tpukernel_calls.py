@@ -17,9 +17,10 @@ from tpukernel_calls.calls import Call, read
 from tpukernel_calls.memory import GLOBAL_BYTES, Memory, fill
 from tpukernel_golden import meaning
 
+from bmcompiler.backends.bm168x.calls import bound
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.static_tables import static_memory
-from bmcompiler.backends.bm1684x.tpukernel.arguments import bound
+from bmcompiler.backends.bm1684x.tpukernel.arguments import converted
 from bmcompiler.backends.bm1684x.tpukernel.rows import Known
 from bmcompiler.errors import UsageError
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
@@ -57,7 +58,7 @@ def test_commands_and_memory_are_those_of_the_vendors_library(chip: tuple[Memori
         memory.local[...] = 0
         memory.globals[...] = 0
         row = TABLE[name]
-        fill(memory, row, bound(row, call.arguments, {}), call.seed)
+        fill(memory, row, bound(row, call.arguments, {}, converted), call.seed)
         compile_plan(made.groups, memories).run()
         assert memory.digest() == call.digest, call
 

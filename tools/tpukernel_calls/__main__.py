@@ -19,7 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bmcompiler.backends.bm1684x.tpukernel.arguments import bound
+from bmcompiler.backends.bm168x.calls import bound
+from bmcompiler.backends.bm1684x.tpukernel.arguments import converted
 from bmcompiler.backends.bm1684x.tpukernel.rows import Function, Known
 from bmcompiler.errors import BMError
 from bmcompiler.tpukernel import FUNCTIONS, TABLE, recording
@@ -68,7 +69,7 @@ def _recorded(vendor: Vendor, row: Function, wanted: int) -> list[Call]:
     rng, refused = Random(row.name), Counter[str]()
     for seed in range(_TRIES):
         given = drawn(rng, row)
-        values = bound(row, (), given)
+        values = bound(row, (), given, converted)
         if not _taken(row, given):
             continue
         answer = vendor.run(row.name, list(given.values()), partial(fill, row=row, a=values, seed=seed))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from operator import index
 from typing import Any
 
-from bmcompiler.backends.bm168x.calls import Arguments, Parameter, Rule
+from bmcompiler.backends.bm168x.calls import ArgumentError, Arguments, Parameter, Rule
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.okkernel.rows import WINDOW, Function, within
 from bmcompiler.backends.bm1684.okkernel.types import Padding, dim2, dim4, x32
@@ -22,33 +22,6 @@ _RANGES = {
 _BITS = {"x32": 32, "x16": 16, "x8": 8}
 _STRUCTS: dict[str, tuple[type[Any], int]] = {"dim4": (dim4, 4), "dim2": (dim2, 2), "Padding": (Padding, 4)}
 _MOST_SIZE = (1 << 16) - 1
-
-
-class _ArgumentError(UsageError):
-    """What is wrong with an argument, without the names of function and parameter."""
-
-
-def bound(function: Function, given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
-    """The arguments of a call by name, converted. Raises UsageError that names function and parameter."""
-    parameters = function.parameters
-    if len(given) > len(parameters):
-        raise UsageError(f"{function.name} takes {len(parameters)} arguments, got {len(given)}")
-    values = dict(zip((parameter.name for parameter in parameters), given))
-    for name, value in named.items():
-        if name not in {parameter.name for parameter in parameters}:
-            raise UsageError(f"{function.name} has no parameter '{name}': {function.prototype}")
-        if name in values:
-            raise UsageError(f"{function.name} got '{name}' twice")
-        values[name] = value
-    found = {}
-    for parameter in parameters:
-        if parameter.name not in values:
-            raise UsageError(f"{function.name} needs '{parameter.name}': {function.prototype}")
-        try:
-            found[parameter.name] = _converted(parameter, values[parameter.name])
-        except _ArgumentError as error:
-            raise UsageError(f"{function.name}: {parameter.name} {error.reason}") from None
-    return Arguments(found)
 
 
 def check(function: Function, arguments: Arguments) -> None:
@@ -72,12 +45,13 @@ def _shown(value: Any) -> str:
     return hex(value) if isinstance(value, int) and not isinstance(value, bool) and value > 4095 else str(value)
 
 
-def _converted(parameter: Parameter, value: Any) -> Any:
+def converted(parameter: Parameter, value: Any) -> Any:
+    """An argument as its C type holds it. Raises ArgumentError."""
     base = parameter.base
     if value is None:
         if parameter.optional or parameter.name in WINDOW:
             return None
-        raise _ArgumentError("must not be NULL")
+        raise ArgumentError("must not be NULL")
     if base in _STRUCTS:
         return _struct(parameter, value)
     if base in _RANGES:
@@ -87,34 +61,34 @@ def _converted(parameter: Parameter, value: Any) -> Any:
 
 def _whole(value: Any) -> int:
     if isinstance(value, (bool, float)):
-        raise _ArgumentError(f"must be an integer, got {value!r}")
+        raise ArgumentError(f"must be an integer, got {value!r}")
     try:
         return index(value)
     except TypeError:
-        raise _ArgumentError(f"must be an integer, got {value!r}") from None
+        raise ArgumentError(f"must be an integer, got {value!r}") from None
 
 
 def _integer(base: str, value: Any) -> int:
     low, high = _RANGES[base]
     found = _whole(value)
     if not low <= found <= high:
-        raise _ArgumentError(f"is a C {base}, from {hex(low)} to {hex(high)}, got {hex(found)}")
+        raise ArgumentError(f"is a C {base}, from {hex(low)} to {hex(high)}, got {hex(found)}")
     return found
 
 
 def _struct(parameter: Parameter, value: Any) -> Any:
     kind, count = _STRUCTS[parameter.base]
     if not isinstance(value, (tuple, list)) or len(value) != count:
-        raise _ArgumentError(f"is a {kind.__name__} of {count} integers, got {value!r}")
+        raise ArgumentError(f"is a {kind.__name__} of {count} integers, got {value!r}")
     numbers = [_whole(each) for each in value]
     if min(numbers) < 0:
-        raise _ArgumentError(f"must have no negative numbers, got {tuple(numbers)}")
+        raise ArgumentError(f"must have no negative numbers, got {tuple(numbers)}")
     return kind(*numbers)
 
 
 def _bits(base: str, value: Any) -> int:
     if isinstance(value, float):
-        raise _ArgumentError(f"is an {base}, got {value!r}; write x32(fp32={value!r}), or its bits")
+        raise ArgumentError(f"is an {base}, got {value!r}; write x32(fp32={value!r}), or its bits")
     return x32(_whole(value)) & (1 << _BITS[base]) - 1
 
 
@@ -122,12 +96,12 @@ def _real(_: str, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise _ArgumentError(f"must be a number, got {value!r}") from None
+        raise ArgumentError(f"must be a number, got {value!r}") from None
 
 
 def _switch(_: str, value: Any) -> bool:
     if value not in (0, 1):
-        raise _ArgumentError(f"must be true or false, got {value!r}")
+        raise ArgumentError(f"must be true or false, got {value!r}")
     return bool(value)
 
 

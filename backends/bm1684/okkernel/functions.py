@@ -6,8 +6,8 @@ import inspect
 import sys
 from typing import Any
 
-from bmcompiler.backends.bm168x.calls import Arguments, Source, source_of
-from bmcompiler.backends.bm1684.okkernel.arguments import bound, check
+from bmcompiler.backends.bm168x.calls import Arguments, MissingFunction, Source, bound, source_of
+from bmcompiler.backends.bm1684.okkernel.arguments import check, converted
 from bmcompiler.backends.bm1684.okkernel.control import FACTS
 from bmcompiler.backends.bm1684.okkernel.recorder import Recorder, current
 from bmcompiler.backends.bm1684.okkernel.rows import Function
@@ -37,7 +37,7 @@ class LibraryFunction:
         return f"<{self.row.prototype}>"
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        values = bound(self.row, arguments, named)
+        values = bound(self.row, arguments, named, converted)
         check(self.row, values)
         return _emitted(self.row, values, source_of(self.row.name, sys._getframe(1)))
 
@@ -51,18 +51,6 @@ def _emitted(row: Function, values: Arguments, source: Source) -> Any:
         if not error.reason.startswith(row.name):
             error.reason = f"{row.name}: {error.reason}"
         raise
-
-
-class MissingFunction:
-    """A function that the vendor has and this library does not offer; calls raise UsageError with the reason."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        self.__name__ = self.__qualname__ = name
-        self.reason = reason
-        self.__doc__ = f"Not offered: {reason}."
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise UsageError(f"{self.__name__} is not offered: {self.reason}")
 
 
 MISSING = {name: MissingFunction(name, why) for name, why in UNAVAILABLE.items()}

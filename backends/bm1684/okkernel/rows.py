@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.backends.bm168x.calls import Arguments, Parameter, Rule, parts_of
+from bmcompiler.backends.bm168x.calls import Arguments, Declared, Rule
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684.okkernel.recorder import Recorder
@@ -18,7 +17,7 @@ WINDOW = ("padding", "stride", "dilation")
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(Declared):
     """One function of the library.
 
     Attributes:
@@ -27,35 +26,10 @@ class Function:
         rules: for the arguments, beyond what their types say. group: the heading under which the manual has it.
     """
 
-    declared: str
     formula: str
     emit: Emit
     rules: tuple[Rule, ...] = ()
     group: str = ""
-
-    @cached_property
-    def _parts(self) -> tuple[str, str, tuple[Parameter, ...]]:
-        return parts_of(self.declared)
-
-    @cached_property
-    def prototype(self) -> str:
-        """As in C."""
-        return self.declared.replace("(out ", "(")
-
-    @property
-    def name(self) -> str:
-        """With the prefix `okk_`."""
-        return self._parts[1]
-
-    @property
-    def returns(self) -> str:
-        """The C type of its value, or of what it stores at a pointer."""
-        return self._parts[0]
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters of the C prototype, in order, without results."""
-        return self._parts[2]
 
 
 def in_group(group: str, *rows: Function) -> tuple[Function, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import partial
 from operator import index
 from typing import Any
 
+from bmcompiler.backends.bm168x.calls import ArgumentError
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function, Parameter, Rule
 from bmcompiler.backends.bm1684x.tpukernel.types import (
@@ -40,33 +41,6 @@ _ADDRESSES = {
 _ENUMS: dict[str, type[IntEnum]] = {"data_type_t": data_type_t, "rounding_mode_t": rounding_mode_t}
 _STRUCTS: dict[str, tuple[type[Any], int]] = {"dim4": (dim4, 4), "dim2": (dim2, 2), "padding_t": (padding_t, 4)}
 _MOST_SIZE = (1 << 16) - 1
-
-
-class ArgumentError(UsageError):
-    """An argument that its C type cannot hold; the message lacks the function and the parameter."""
-
-
-def bound(function: Function, given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
-    """The arguments of a call by name, converted. Raises UsageError that names function and parameter."""
-    parameters = function.parameters
-    if len(given) > len(parameters):
-        raise UsageError(f"{function.name} takes {len(parameters)} arguments, got {len(given)}")
-    values = dict(zip((parameter.name for parameter in parameters), given))
-    for name, value in named.items():
-        if name not in {parameter.name for parameter in parameters}:
-            raise UsageError(f"{function.name} has no parameter '{name}': {function.prototype}")
-        if name in values:
-            raise UsageError(f"{function.name} got '{name}' twice")
-        values[name] = value
-    found = {}
-    for parameter in parameters:
-        if parameter.name not in values:
-            raise UsageError(f"{function.name} needs '{parameter.name}': {function.prototype}")
-        try:
-            found[parameter.name] = _converted(parameter, values[parameter.name])
-        except ArgumentError as error:
-            raise UsageError(f"{function.name}: {parameter.name} {error.reason}") from None
-    return Arguments(found)
 
 
 def check(function: Function, arguments: Arguments) -> None:
@@ -107,7 +81,8 @@ def _shown(value: Any) -> str:
     return hex(value) if isinstance(value, int) and not isinstance(value, bool) and value > 4095 else str(value)
 
 
-def _converted(parameter: Parameter, value: Any) -> Any:
+def converted(parameter: Parameter, value: Any) -> Any:
+    """An argument as its C type holds it. Raises ArgumentError."""
     base = parameter.base
     if value is None:
         if parameter.optional or base == "void":

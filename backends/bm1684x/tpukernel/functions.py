@@ -6,8 +6,8 @@ import inspect
 import sys
 from typing import Any
 
-from bmcompiler.backends.bm168x.calls import Source, source_of
-from bmcompiler.backends.bm1684x.tpukernel.arguments import bound, check
+from bmcompiler.backends.bm168x.calls import MissingFunction, Source, bound, source_of
+from bmcompiler.backends.bm1684x.tpukernel.arguments import check, converted
 from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, current
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function
 from bmcompiler.backends.bm1684x.tpukernel.table import TABLE
@@ -37,7 +37,7 @@ class LibraryFunction:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         row = self.row
-        values = bound(row, arguments, named)
+        values = bound(row, arguments, named, converted)
         check(row, values)
         return _emitted(row, values, source_of(row.name, sys._getframe(1)))
 
@@ -52,18 +52,6 @@ def _emitted(row: Function, values: Arguments, source: Source) -> Any:
         if not error.reason.startswith(row.name):
             error.reason = f"{row.name}: {error.reason}"
         raise
-
-
-class MissingFunction:
-    """A function that the vendor declares and this library does not offer; calls raise UsageError with the reason."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        self.__name__ = self.__qualname__ = name
-        self.reason = reason
-        self.__doc__ = f"Not offered: {reason}."
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise UsageError(f"{self.__name__} is not offered: {self.reason}")
 
 
 MISSING = {name: MissingFunction(name, why) for name, why in UNAVAILABLE.items()}

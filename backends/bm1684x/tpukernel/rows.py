@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bmcompiler.backends.bm168x.calls import Arguments, Parameter, Rule, parts_of
+from bmcompiler.backends.bm168x.calls import Arguments, Declared, Parameter, Rule, parts_of
 
 if TYPE_CHECKING:
     from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
@@ -35,7 +34,7 @@ Emit = Callable[["Recorder", Arguments], Any]
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(Declared):
     """One function of the library.
 
     Attributes:
@@ -46,37 +45,12 @@ class Function:
         shape_note: what the reference says of the sizes of shapes, in its words.
     """
 
-    declared: str
     formula: str
     emit: Emit
     rules: tuple[Rule, ...] = ()
     group: str = ""
     source: Known = Known.RECORDED
     shape_note: str = ""
-
-    @cached_property
-    def _parts(self) -> tuple[str, str, tuple[Parameter, ...]]:
-        return parts_of(self.declared)
-
-    @cached_property
-    def prototype(self) -> str:
-        """As in C."""
-        return self.declared.replace("(out ", "(")
-
-    @property
-    def name(self) -> str:
-        """With the prefix `tpu_`."""
-        return self._parts[1]
-
-    @property
-    def returns(self) -> str:
-        """The C type of its value, or of what it stores at a pointer."""
-        return self._parts[0]
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters of the C prototype, in order."""
-        return self._parts[2]
 
 
 def in_group(group: str, *rows: Function, source: Known = Known.RECORDED) -> tuple[Function, ...]:
