@@ -1,9 +1,11 @@
-"""Rule 6 of fold-batch-norm: a number behind scores of an attention goes into the weights of the queries."""
+"""Rules 6 and 7 of fold-batch-norm: a number behind scores or queries of an attention goes into their weights."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
 from nets import Net, apply
 
 from bmcompiler.ir import Module
@@ -58,3 +60,33 @@ def test_queries_split_from_keys_and_values_stay() -> None:
     query, key, _value = n.split(n.matmul(n.input(3, 8), n.w(8, 24), n.w(24)), axis=1, sizes=(8, 8, 8))
     product = n.matmul(query, n.permute(key, order=(1, 0)))
     assert not apply(n.done(n.scale(product, n.fill(2.0, 3))), PIPELINE)
+
+
+def parts(n: Net, *, query: tuple[int, int] = (0, 1), factor: float = 0.5) -> Module:
+    """Queries, keys and values cut from one layer of 2 heads, as Swin has them; the queries are scaled."""
+    flat = n.reshape(n.matmul(n.input(3, 8), n.w(8, 24), n.w(24)), shape=(1, 3, 3, 2, 4))
+    moved = n.permute(flat, order=(2, 0, 3, 1, 4))
+
+    def cut(first: int, end: int) -> Any:
+        part = n.slice(moved, starts=(first, 0, 0, 0, 0), ends=(end, 1, 2, 3, 4), steps=(1,) * 5)
+        return n.reshape(part, shape=(end - first, 2, 3, 4))
+
+    return n.done(n.scale(cut(*query), n.fill(factor, 2)), cut(1, 2), cut(2, 3))
+
+
+def test_columns_of_the_queries_alone_are_scaled() -> None:
+    n = Net()
+    module = parts(n)
+    product = next(op for op in module.main.ops if op.short_name == "matmul")
+    weight, bias = (module.weights[value.op.key] for value in product.operands[1:])
+    assert apply(module, PIPELINE) and "scale" not in names(module)
+    product = next(op for op in module.main.ops if op.short_name == "matmul")
+    factors = np.repeat((0.5, 1, 1), 8).astype(np.float32)
+    for value, before in zip(product.operands[1:], (weight, bias)):
+        np.testing.assert_array_equal(module.weights[value.op.key], before * factors)
+    assert not apply(module, PIPELINE)
+
+
+@pytest.mark.parametrize("query", [(0, 2), (1, 2)])
+def test_columns_that_others_read_stay(query: tuple[int, int]) -> None:
+    assert not apply(parts(Net(), query=query), PIPELINE)
