@@ -16,13 +16,13 @@ from transformers import transformer
 BARS = {
     ("bm1684", "bert_block", "f32"): 3.60e6,
     ("bm1684", "vit_block", "f32"): 1.88e6,
-    ("bm1684", "swin_stage3", "f32"): 1.71e6,
+    ("bm1684", "swin_stage3", "f32"): 1.57e6,
     ("bm1684x", "bert_block", "f32"): 3.16e6,
     ("bm1684x", "bert_block", "f16"): 0.502e6,
     ("bm1684x", "vit_block", "f32"): 2.035e6,
     ("bm1684x", "vit_block", "f16"): 0.345e6,
-    ("bm1684x", "swin_stage3", "f32"): 1.26e6,
-    ("bm1684x", "swin_stage3", "f16"): 0.31e6,
+    ("bm1684x", "swin_stage3", "f32"): 1.105e6,
+    ("bm1684x", "swin_stage3", "f16"): 0.232e6,
     ("bm1684x", "segformer_b0", "f16"): 0.293e6,
     ("bm1684x", "mobilevit_block", "f16"): 0.278e6,
 }

@@ -59,6 +59,7 @@ PIPELINE = PipelineTable(
             "copies that ordered-rows makes gathers of are these; long-runs takes moves as they stay",
             precisions=(*HALVES, *BYTES),
         ),
+        PassRow("kept-orders", "gathers of ordered-rows stand where they are, behind casts that are narrow"),
         PassRow("dead-code", "plans count nothing that is not compiled"),
         PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
         PassRow("split-images{level=1}", _COPIES, (1,)),

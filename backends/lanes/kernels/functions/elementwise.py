@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import LaneFacts, Shape, Strides
@@ -17,10 +17,12 @@ from bmcompiler.backends.lanes.kernels.functions.broadcast import (
     merged_axes,
     native_view,
 )
+from bmcompiler.backends.lanes.kernels.functions.repeated_rows import is_repeated, repeated_rows
 from bmcompiler.backends.lanes.recipes import Plane, Recorder, Register, Steps, integers, powers
 from bmcompiler.backends.lanes.recipes.halves import HALVES, ITEMS, UNITS
 from bmcompiler.backends.lanes.recipes.words import NARROW, as_float, from_words, saturated, to_words
 from bmcompiler.codegen.build import dense_strides, extents
+from bmcompiler.codegen.groups.regions import four_axes, whole_box
 from bmcompiler.codegen.pictures import reads_picture
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Contents, Runs, TileWork
 from bmcompiler.ir import Value
@@ -251,6 +253,22 @@ class BinaryKernel(ElementwiseKernel[Binary]):
     """add, sub, mul, max, min, pow with broadcasting, add with the activation it carries; div, also of integers."""
 
     ops: tuple[type[Binary], ...] = (Add, Sub, Mul, Div, Max, Min, Pow)
+
+    def whole(self, op: Binary) -> TileWork | None:
+        box = whole_box(four_axes(op.type.shape))
+        return self.boxed(op, box) if self._repeats(op) else super().whole(op)
+
+    def boxed(self, op: Binary, box: Box) -> TileWork | None:
+        if not self._repeats(op):
+            return super().boxed(op, box)
+        found = repeated_rows(self.machine, op, box)
+        return found if found is not None and self.fits(found) else None
+
+    def _repeats(self, op: Binary) -> TypeGuard[Add]:
+        """Whether whole tiles are rows of images beside a table of some of them."""
+        if not isinstance(op, Add) or not op.type.is_float:
+            return False
+        return is_repeated(self.machine, op, self._view(op)[0], self.is_made(op))
 
     @rule("Operands and result must be of one type, {kernel.floats}, of div also i8, u8, i16, u16 or i32")
     def known_types(self, op: Binary) -> bool:
