@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 import sys
@@ -125,6 +126,7 @@ def _begin(task: Task[Any, Any, Any]) -> None:
     """Start of a worker; workers share the cores among them, so BLAS has one thread in each."""
     from bmcompiler.numeric.blas import one_blas_thread
 
+    gc.freeze()  # what the parent left as garbage may wait for threads that only the parent has: ONNX Runtime's does
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal; the one that leads them says so
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     one_blas_thread.__enter__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -118,6 +119,35 @@ class Fatal(Killing):
 def test_workers_that_always_die_end_in_an_error(tmp_path: Path) -> None:
     with open_pool(2) as pool, pytest.raises(RuntimeUseError, match="died 4 times in a row"):
         list(pool.run(Fatal(), ((n, (tmp_path, n)) for n in range(3))))
+
+
+class Thread:
+    """Like a session of ONNX Runtime: it lets go of what only the process that made it can let go of."""
+
+    def __init__(self) -> None:
+        self.itself, self.process = self, os.getpid()
+
+    def __del__(self) -> None:
+        while os.getpid() != self.process:
+            time.sleep(0.01)
+
+
+class Collecting(Killing):
+    key = "collecting"
+
+    def compute(self, state: None, part: tuple[Path, int]) -> int:
+        gc.collect()
+        return part[1]
+
+
+def test_workers_leave_the_garbage_of_their_parent_alone(tmp_path: Path) -> None:
+    gc.disable()
+    try:
+        Thread()
+        with open_pool(2) as pool:
+            assert dict(pool.run(Collecting(), [(0, (tmp_path, 3))])) == {0: 3}
+    finally:
+        gc.enable()
 
 
 class Refusing(Killing):
