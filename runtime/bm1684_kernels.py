@@ -21,6 +21,7 @@ from bmcompiler.backends.bm1684.okkernel import Program, dim4
 from bmcompiler.backends.bm1684.okkernel.places import aligned
 from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
 from bmcompiler.numeric.arrays import Array
+from bmcompiler.runtime.bm168x_debugger import Stepper, need_sound
 from bmcompiler.runtime.kernel_memory import KernelMemory
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
 from bmcompiler.runtime.simulator.bm1684.analysis import analyze
@@ -54,10 +55,24 @@ class OkkernelDevice(KernelMemory):
         n, c, h, w = (step * kind.itemsize for step in steps)
         return self._memories.local.tensor(lane, offset, size, (n, c, h, w), kind).read().copy()
 
-    def launch(self, program: Program) -> None:
-        """Run what a kernel issued. Raises SimulatorError for what the chip refuses; names the call and the command."""
+    def launch(self, program: Program, *, check: bool = False) -> None:
+        """Run what a kernel issued.
+
+        Args:
+            check: first look for races and for reads of local memory that no call of the kernel wrote.
+
+        Raises:
+            SimulatorError: what the chip refuses; names the call and the command. RuntimeUseError: what `check` found.
+        """
+        if check:
+            need_sound(self.analyze(program), CHIP)
         with program.naming_calls():
             compile_plan(program.groups, self._memories).run()
+
+    def debug(self, program: Program) -> Stepper:
+        """A launch that goes on by `step` and `run`. Raises SimulatorError for what the chip refuses."""
+        with program.naming_calls():
+            return Stepper(program, compile_plan(program.groups, self._memories))
 
     def analyze(self, program: Program) -> StageAnalysis:
         """Its `timing()` by a model of the chip, `races()` between commands that no wait orders, and `trace()`.

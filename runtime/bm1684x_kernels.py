@@ -22,7 +22,7 @@ from bmcompiler.backends.bm1684x.static_tables import static_memory
 from bmcompiler.backends.bm1684x.tpukernel import Program, aligned, data_type_t, dim4
 from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
 from bmcompiler.numeric.arrays import Array
-from bmcompiler.runtime.bm1684x_debugger import Stepper, need_sound
+from bmcompiler.runtime.bm168x_debugger import Stepper, need_sound
 from bmcompiler.runtime.kernel_memory import KernelMemory
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
@@ -81,7 +81,7 @@ class KernelDevice(KernelMemory):
             SimulatorError: what the chip refuses; names the call and the command. RuntimeUseError: what `check` found.
         """
         if check:
-            need_sound(self.analyze(program))
+            need_sound(self.analyze(program), CHIP)
         with program.naming_calls():
             compile_plan(program.groups, self._memories).run()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernel_faults import ODD, Call
 
 from bmcompiler.runtime.bm1684x_kernels import KernelDevice
 from bmcompiler.tpukernel import (
@@ -28,30 +29,7 @@ from bmcompiler.tpukernel import (
     scalar_t,
 )
 
-Call = tuple[str, list[Any]]
-"""A function of the library and its arguments."""
 GLOBAL_BYTES = 1 << 20
-_ODD = (
-    0,
-    1,
-    -1,
-    2,
-    3,
-    15,
-    16,
-    17,
-    63,
-    64,
-    65,
-    255,
-    4095,
-    65535,
-    65536,
-    1 << 18,
-    (1 << 24) - 64,
-    (1 << 31) - 1,
-    1 << 40,
-)
 _SHAPE, _ONE = dim4(1, 70, 2, 24), dim4(1, 70, 1, 1)
 _ROW = dim4(0, 1, 0, 0)
 
@@ -161,50 +139,7 @@ def calls_of(function: Callable[..., Program], dst: int, src: int) -> list[Call]
     return [call for call in found if call[0] != "tpu_aligned_stride"]
 
 
-def mutated(calls: list[Call], random: Random) -> list[Call]:
-    """A copy with one to three faults."""
-    made = [(name, list(arguments)) for name, arguments in calls]
-    for _ in range(random.choice((1, 1, 1, 2, 3))):
-        random.choice(_FAULTS)(made, random)
-    return made
-
-
-def _another_value(calls: list[Call], random: Random) -> None:
-    _, arguments = random.choice([call for call in calls if call[1]])
-    at = random.randrange(len(arguments))
-    arguments[at] = _other(arguments[at], random)
-
-
-def _left_out(calls: list[Call], random: Random) -> None:
-    if len(calls) > 1:
-        del calls[random.randrange(len(calls))]
-
-
-def _twice(calls: list[Call], random: Random) -> None:
-    name, arguments = random.choice(calls)
-    calls.insert(random.randrange(len(calls)), (name, list(arguments)))
-
-
-def _earlier(calls: list[Call], random: Random) -> None:
-    one, other = random.randrange(len(calls)), random.randrange(len(calls))
-    calls[one], calls[other] = calls[other], calls[one]
-
-
-def _swapped(calls: list[Call], random: Random) -> None:
-    _, arguments = random.choice([call for call in calls if len(call[1]) > 1])
-    one, other = random.sample(range(len(arguments)), 2)
-    arguments[one], arguments[other] = arguments[other], arguments[one]
-
-
-def _too_few(calls: list[Call], random: Random) -> None:
-    _, arguments = random.choice([call for call in calls if call[1]])
-    arguments.pop()
-
-
-_FAULTS = (_another_value,) * 8 + (_left_out, _twice, _earlier, _swapped, _too_few)
-
-
-def _other(value: Any, random: Random) -> Any:
+def other(value: Any, random: Random) -> Any:
     """What somebody might write in its place."""
     if isinstance(value, (bool, float)) or value is None:
         return random.choice((None, True, False, 0, 1, 2.5, dim4(1, 1, 1, 1), _ROW))
@@ -216,11 +151,11 @@ def _other(value: Any, random: Random) -> Any:
         return random.choice((scalar_t(random.getrandbits(32)), 1.5, None, random.getrandbits(40)))
     if isinstance(value, tuple):
         numbers = list(value)
-        numbers[random.randrange(len(numbers))] = random.choice(_ODD)
+        numbers[random.randrange(len(numbers))] = random.choice(ODD)
         made = tuple(numbers) if type(value) is tuple else type(value)(*numbers)
         return random.choice((made, made, made, tuple(numbers[:-1]), None, numbers))
     nearby = (value + random.choice((-64, -4, -1, 1, 2, 4, 32, 64, 1 << 14, 1 << 18, 5 << 18)), value * 2, value ^ 64)
-    return random.choice((*nearby, *nearby, random.choice(_ODD)))
+    return random.choice((*nearby, *nearby, random.choice(ODD)))
 
 
 def program_of_calls(calls: list[Call]) -> Program:

@@ -6,7 +6,8 @@ from collections import Counter
 from random import Random
 
 import pytest
-from mutated_kernels import KERNELS, calls_of, device, mutated, program_of_calls
+from kernel_faults import mutated
+from mutated_kernels import KERNELS, calls_of, device, other, program_of_calls
 
 from bmcompiler.errors import BMError
 from bmcompiler.runtime.bm1684x_kernels import KernelDevice
@@ -16,7 +17,7 @@ def outcome(seed: int, known: tuple[KernelDevice, int, int]) -> str:
     """Whether it ran, a call was refused, or the launch failed; the sentence names a function."""
     random = Random(seed)
     card, dst, src = known
-    calls = mutated(calls_of(random.choice(KERNELS), dst, src), random)
+    calls = mutated(calls_of(random.choice(KERNELS), dst, src), random, other)
     try:
         program = program_of_calls(calls)
     except BMError as error:

@@ -49,16 +49,21 @@ class Program:
                 first += count
         return encode_layers(spans).encode()
 
+    def source_of(self, place: object) -> Source | None:
+        """The call that issued the command at a `Place`; None for an end, and for anything that is no place."""
+        if not isinstance(place, Place):
+            return None
+        return self.sources[place.group][place.engine][place.number]
+
     @contextmanager
     def naming_calls(self) -> Iterator[None]:
         """Errors of the simulator inside name the call whose command they are about."""
         try:
             yield
         except SimulatorError as error:
-            place = error.place
-            if isinstance(place, Place):
-                source = self.sources[place.group][place.engine][place.number]
-                error.reason = error.reason if source is None else f"{source}: {error.reason}"
+            source = self.source_of(error.place)
+            if source is not None:
+                error.reason = f"{source}: {error.reason}"
             raise
 
 

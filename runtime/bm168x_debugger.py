@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from typing import Protocol
+
 import numpy as np
 
 from bmcompiler.backends.bm168x.calls import Source
-from bmcompiler.backends.bm1684x.chip import CHIP
-from bmcompiler.backends.bm1684x.tpukernel import Program
+from bmcompiler.chip import LaneChip
 from bmcompiler.errors import RuntimeUseError
 from bmcompiler.numeric.arrays import Ints
 from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
@@ -16,7 +18,17 @@ _LOCAL = 0
 """Number of local memory among the spaces of accesses."""
 
 
-def need_sound(analysis: StageAnalysis) -> None:
+class Called(Protocol):
+    """A program that knows the calls behind its commands."""
+
+    def source_of(self, place: object) -> Source | None:
+        """The call that issued the command at a `Place`; None for an end, and for anything that is no place."""
+
+    def naming_calls(self) -> AbstractContextManager[None]:
+        """Errors of the simulator inside name the call whose command they are about."""
+
+
+def need_sound(analysis: StageAnalysis, chip: LaneChip) -> None:
     """Raise RuntimeUseError, which names the calls, for a race or a read of local memory that no call wrote before.
 
     What an earlier program left in local memory does not count as written: a kernel cannot rely on it.
@@ -24,14 +36,14 @@ def need_sound(analysis: StageAnalysis) -> None:
     for race in analysis.races(1):
         raise RuntimeUseError(f"{race}", remedy="end the parallel state between the two calls")
     accesses = analysis.accesses()
-    written = np.zeros(CHIP.lanes * CHIP.lmem_size, bool)
+    written = np.zeros(chip.lanes * chip.lmem_size, bool)
     order = np.lexsort((accesses.write, accesses.command))  # a command reads before it writes
     for one in order[accesses.space[order] == _LOCAL].tolist():
         places = _bytes(accesses.start[one], accesses.dims[one], accesses.strides[one])
         if accesses.write[one]:
             written[places] = True
         elif not (read := written[places]).all():
-            lane, offset = divmod(int(places[~read].min()), CHIP.lmem_size)
+            lane, offset = divmod(int(places[~read].min()), chip.lmem_size)
             command = analysis.reference(int(accesses.command[one]))
             raise RuntimeUseError(
                 f"{command} reads local memory that no call wrote before: lane {lane}, byte {offset} and more",
@@ -54,7 +66,7 @@ class Stepper:
         done: commands that have been executed.
     """
 
-    def __init__(self, program: Program, plan: Plan) -> None:
+    def __init__(self, program: Called, plan: Plan) -> None:
         self._program, self._plan = program, plan
         self.done = 0
 
