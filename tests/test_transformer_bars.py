@@ -22,7 +22,7 @@ BARS = {
     ("bm1684x", "vit_block", "f32"): 2.035e6,
     ("bm1684x", "vit_block", "f16"): 0.345e6,
     ("bm1684x", "swin_stage3", "f32"): 1.105e6,
-    ("bm1684x", "swin_stage3", "f16"): 0.232e6,
+    ("bm1684x", "swin_stage3", "f16"): 0.208e6,
     ("bm1684x", "segformer_b0", "f16"): 0.293e6,
     ("bm1684x", "mobilevit_block", "f16"): 0.278e6,
 }

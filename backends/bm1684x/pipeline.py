@@ -66,6 +66,7 @@ PIPELINE = PipelineTable(
         PassRow("split-images", _COPIES, BEST),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
+        PassRow("image-rows", "products and what reads them are as they stay", BEST, HALVES),
     ),
     GROUPS,
 )

@@ -10,6 +10,7 @@ import numpy as np
 from bmcompiler.backends.lanes.arithmetic import Arithmetic
 from bmcompiler.backends.lanes.kernels.base import LocalKernel, is_activation, is_constant
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activate
+from bmcompiler.ir.keys import IMAGE_ROWS
 from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.layers.nn import Matmul
 from bmcompiler.target import rule
@@ -37,6 +38,14 @@ def product_of(op: Matmul) -> Product:
         return Product(((0, 0),), prod(result[:-2]) * rows, depth, columns)
     indices = [np.broadcast_to(np.arange(prod(s)).reshape(s), result[:-2]).ravel() for s in (left[:-2], right[:-2])]
     return Product(tuple(zip(*(part.tolist() for part in indices))), rows, depth, columns)
+
+
+def product_of_images(op: Matmul) -> Product:
+    """The same, with as many rows of a left matrix as are noted (`IMAGE_ROWS`): what one tile makes of all products."""
+    product, each = product_of(op), op.attributes.get(IMAGE_ROWS)
+    if each is None or len(product.pairs) > 1:
+        return product
+    return Product(tuple((image, 0) for image in range(product.rows // each)), each, product.depth, product.columns)
 
 
 class FloatProductKernel(LocalKernel[Matmul]):

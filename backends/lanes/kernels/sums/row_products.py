@@ -16,7 +16,13 @@ from bmcompiler.backends.lanes.build import LaneBuild
 from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import is_activation, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activation_cycles, emit_activation
-from bmcompiler.backends.lanes.kernels.sums.product import MOST_PRODUCTS, FloatProductKernel, Product, product_of
+from bmcompiler.backends.lanes.kernels.sums.product import (
+    MOST_PRODUCTS,
+    FloatProductKernel,
+    Product,
+    product_of,
+    product_of_images,
+)
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.groups.regions import four_axes, rows_of
@@ -99,8 +105,8 @@ class RowProductKernel(FloatProductKernel):
 
     def whole(self, op: Matmul) -> TileWork | None:
         """All products in one tile, each matrix an image whose rows are channels, so that other ops read them."""
-        product = product_of(op)
-        return self._rows_of_products(op, (0, len(product.pairs)), (0, product.rows), (0, product.columns))
+        product = product_of_images(op)
+        return self._rows_of_products(op, product, (0, len(product.pairs)), (0, product.rows), (0, product.columns))
 
     def boxed(self, op: Matmul, box: Box) -> TileWork | None:
         """Rows of some products, or some of their columns where the right operand is a constant."""
@@ -109,10 +115,11 @@ class RowProductKernel(FloatProductKernel):
         if product.rows != shape[2]:
             return None
         found = rows_of(shape, box, parts=is_constant(op.right))
-        return None if found is None else self._rows_of_products(op, *found, box[3])
+        return None if found is None else self._rows_of_products(op, product, *found, box[3])
 
-    def _rows_of_products(self, op: Matmul, images: Span, rows: Span, columns: Span) -> TileWork | None:
-        product = product_of(op)
+    def _rows_of_products(
+        self, op: Matmul, product: Product, images: Span, rows: Span, columns: Span
+    ) -> TileWork | None:
         lefts, rights = (max(each) + 1 for each in zip(*product.pairs))
         transposed = self.is_transposed(op)
         right = (product.columns, product.depth) if transposed else (product.depth, product.columns)
