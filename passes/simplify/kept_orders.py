@@ -146,10 +146,11 @@ class KeptOrders(TargetPatternPass):
 
     def _follow(self, gather: Gather, behind: set[Operation], block: _Block) -> None:
         """Ops behind the gather, but those before the next one, and those that read what that one gives."""
+        leading: dict[Operation, bool] = {}
         found = list(gather.result.users)
         while found:
             op = found.pop()
-            if op in block.ops or not self._by_rows(op) or self._leads_to_gather(op):
+            if op in block.ops or not self._by_rows(op) or self._leads_to_gather(op, leading):
                 continue
             makers = (self._root(x).op for x in self._moving(op))
             if any(x is not gather and x in behind and self._order(x) is not None for x in makers):
@@ -157,14 +158,24 @@ class KeptOrders(TargetPatternPass):
             block.ops[op] = None
             found += op.results[0].users
 
-    def _leads_to_gather(self, op: Operation) -> bool:
-        """Whether all that reads an op of one operand puts its rows into another order."""
-        if len(self._moving(op)) > 1 or not op.results[0].uses:
-            return False
-        return all(
-            self._order(user) is not None or (self._by_rows(user) and self._leads_to_gather(user))
-            for user in op.results[0].users
-        )
+    def _leads_to_gather(self, op: Operation, known: dict[Operation, bool]) -> bool:
+        """Whether an op is of one operand, and all that reads it puts its rows into another order, or is like it.
+
+        `known` tells it of some ops, and is told of more. Chains may be longer than Python's stack.
+        """
+        waiting = [op]
+        while waiting:
+            each = waiting[-1]
+            if not self._by_rows(each) or not each.results[0].uses or len(self._moving(each)) > 1:
+                known[each] = False
+            users = [user for user in each.results[0].users if self._order(user) is None] if each not in known else []
+            unknown = [user for user in users if user not in known]
+            if unknown:
+                waiting += unknown
+                continue
+            known.setdefault(each, all(known[user] for user in users))
+            waiting.pop()
+        return known[op]
 
     def _precede(self, gather: Operation, block: _Block) -> None:
         """Ops of one operand before a gather into the order of the block, for it and the block alone."""

@@ -135,3 +135,15 @@ def _named(module: Module) -> np.ndarray:
         if op.attributes.get("source.tensor") == "layer":
             return found[result]
     raise AssertionError("nothing has that name")
+
+
+@pytest.mark.parametrize("gathered", [False, True])
+def test_chains_longer_than_pythons_stack(gathered: bool) -> None:
+    net, (order,) = Net(), orders(1)
+    x = net.input()
+    y = net.ordered(x, order)
+    for _ in range(1500):
+        y = net.b.relu(y)
+    if gathered:
+        y = net.mixed(net.ordered(y, np.argsort(order)))
+    assert left(net.b.outputs([net.b.add(y, x)], ["y"])) <= 1 + gathered
