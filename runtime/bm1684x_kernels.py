@@ -12,6 +12,7 @@ cycles = device.analyze(program).timing().cycles
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,8 @@ from numpy.typing import DTypeLike
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.static_tables import static_memory
 from bmcompiler.backends.bm1684x.tpukernel import Program, aligned, data_type_t, dim4
-from bmcompiler.bmodel.bm168x import Bm168xStage, TpuSubnet
 from bmcompiler.numeric.arrays import Array
-from bmcompiler.runtime.bm168x_debugger import Stepper, need_sound
-from bmcompiler.runtime.kernel_memory import KernelMemory
-from bmcompiler.runtime.simulator.bm168x.analysis import StageAnalysis
+from bmcompiler.runtime.bm168x_kernels import Bm168xKernels
 from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
 from bmcompiler.runtime.simulator.bm1684x.analysis import analyze
 
@@ -41,15 +39,16 @@ _TYPES = {
 }
 
 
-class KernelDevice(KernelMemory):
+class KernelDevice(Bm168xKernels[Program]):
     """A chip with so many bytes of global memory; static memory holds its tables, everything else is zero.
 
     Array types are numpy's, or the library's: of DT_BFP16 an array holds the bits.
     """
 
     def __init__(self, global_bytes: int = 1 << 26) -> None:
-        super().__init__(CHIP.global_base, global_bytes)
         self._memories = Memories()
+        planned = partial(compile_plan, memories=self._memories)
+        super().__init__(CHIP, CHIP.global_base, global_bytes, planned, analyze)
         self._memories.static[...] = static_memory()
         self._memories.globals.map(CHIP.global_base, self._global)
 
@@ -70,34 +69,6 @@ class KernelDevice(KernelMemory):
         steps = aligned(lane, size, dtype) if strides is None else dim4(*strides)
         n, c, h, w = (step * kind.itemsize for step in steps)
         return self._memories.local.tensor(lane, offset, size, (n, c, h, w), kind).read().copy()
-
-    def launch(self, program: Program, *, check: bool = False) -> None:
-        """Run what a kernel issued.
-
-        Args:
-            check: first look for races and for reads of local memory that no call of the kernel wrote.
-
-        Raises:
-            SimulatorError: what the chip refuses; names the call and the command. RuntimeUseError: what `check` found.
-        """
-        if check:
-            need_sound(self.analyze(program), CHIP)
-        with program.naming_calls():
-            compile_plan(program.groups, self._memories).run()
-
-    def debug(self, program: Program) -> Stepper:
-        """A launch that goes on by `step` and `run`. Raises SimulatorError for what the chip refuses."""
-        with program.naming_calls():
-            return Stepper(program, compile_plan(program.groups, self._memories))
-
-    def analyze(self, program: Program) -> StageAnalysis:
-        """Its `timing()` by a model of the chip, `races()` between commands that no wait orders, and `trace()`.
-
-        Raises SimulatorError for commands that would wait for ever.
-        """
-        subnet, base = TpuSubnet(list(program.groups), [], []), CHIP.global_base
-        stage = Bm168xStage([], [], base, self._global.size, [subnet], coeff_address=base, layers=program.layers())
-        return analyze.of_stage(program.name, stage)
 
 
 def _numpy(dtype: DTypeLike | data_type_t) -> np.dtype[Any]:

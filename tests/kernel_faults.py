@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
+
+from bmcompiler.errors import BMError
 
 Call = tuple[str, list[Any]]
 """A function of the library and its arguments."""
@@ -38,6 +41,32 @@ def mutated(calls: list[Call], random: Random, other: Other) -> list[Call]:
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         random.choice(_FAULTS)(made, random, other)
     return made
+
+
+def outcome(calls: list[Call], issue: Callable[[list[Call]], Any], launch: Callable[[Any], None]) -> tuple[str, str]:
+    """Whether it ran, a call was refused or the launch failed, and what was said about that."""
+    try:
+        program = issue(calls)
+    except BMError as error:
+        return "refused", str(error)
+    try:
+        launch(program)
+    except BMError as error:
+        return "failed", str(error)
+    return "ran", ""
+
+
+def need_sentences(
+    kernels: Iterable[list[Call]], issue: Callable[[list[Call]], Any], launch: Callable[[Any], None], prefix: str
+) -> None:
+    """Each runs or is refused in one sentence that names a function; a fifth and more of them do either, some fail."""
+    found: Counter[str] = Counter()
+    for calls in kernels:
+        kind, said = outcome(calls, issue, launch)
+        found[kind] += 1
+        assert "\n" not in said, (calls, said)
+        assert kind == "ran" or prefix in said or "parallel state" in said, (calls, said)
+    assert min(found["ran"], found["refused"]) > found.total() // 5 and found["failed"], found
 
 
 def _another_value(calls: list[Call], random: Random, other: Other) -> None:

@@ -57,7 +57,7 @@ def test_tokens_of_several_maps_have_the_same_bits(side: int, images: int) -> No
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 @pytest.mark.parametrize("images, tokens", [(4, 64), (2, 128), (2, 65), (3, 40)])
 def test_heads_of_images_are_read_in_place(images: int, tokens: int, precision: str) -> None:
-    """Rows that fill lanes lie alike image by image and as one matrix; others are made image by image from the start."""
+    """Rows that fill lanes lie alike image by image and as one matrix; others are made image by image."""
     module = attention(images, tokens, 4, 32)
     result = bmcompiler.compile_module(module, target="bm1684x", quantize=precision, check="always")
     analysis = analysis_of("bm1684x", result.model)
