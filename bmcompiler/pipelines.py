@@ -16,24 +16,33 @@ LEVELS = (0, 1, 2)
 """Optimisation levels (`--opt`)."""
 PHASES = ("import", "simplify", "support", "precision", "layout", "schedule")
 """What a table is divided into, in this order."""
+WRITTEN = "written"
+"""Stands for a precision where none is chosen: floats have the types that the author of a program wrote."""
 
 
 @dataclass(frozen=True)
 class PassRow:
     """A row of a table: a pass with its options as a pipeline string has them, and why it stands at this place.
 
-    levels, precisions: where it runs; no precisions are all of the chip.
+    levels, precisions: where it runs; no precisions are all of the chip. chooses: it changes types of floats, so it
+    has no place in programs whose types are `WRITTEN`.
     """
 
     text: str
     why: str
     levels: tuple[int, ...] = LEVELS
     precisions: tuple[str, ...] = ()
+    chooses: bool = False
 
     @property
     def name(self) -> str:
         """The name of the pass."""
         return self.text.partition("{")[0]
+
+    def serves(self, precision: str, level: int) -> bool:
+        """Whether it runs there."""
+        named = precision in self.precisions or not (self.precisions or (self.chooses and precision == WRITTEN))
+        return named and level in self.levels
 
 
 class Phase:
@@ -54,15 +63,17 @@ class PipelineTable:
         return ((phase.name, row) for phase in self.phases for row in phase.rows)
 
     def text(self, precision: str, level: int) -> str:
-        """The pipeline of a precision and a level."""
-        return ",".join(
-            row.text for _, row in self if level in row.levels and (not row.precisions or precision in row.precisions)
-        )
+        """The pipeline of a precision, or of types that are `WRITTEN`, and a level."""
+        return ",".join(row.text for _, row in self if row.serves(precision, level))
 
 
 IMPORT = Phase(
     "import",
-    PassRow("single-precision", "all that follows, calibration and integer rules above all, knows one type of floats"),
+    PassRow(
+        "single-precision",
+        "all that follows, calibration and integer rules above all, knows one type of floats",
+        chooses=True,
+    ),
     PassRow("absorb-qdq", "its pairs stand between the ops of the patterns that canonicalize looks for"),
 )
 SIMPLIFY = Phase(

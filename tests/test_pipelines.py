@@ -14,7 +14,7 @@ from bmcompiler.cli.common import run
 from bmcompiler.cli.compile import cli
 from bmcompiler.passes.rewriting import TargetPatternPass
 from bmcompiler.passmanager import GROUP, Pipeline, find_pass, pass_names
-from bmcompiler.pipelines import LEVELS, PHASES, PassRow, Phase, PipelineTable
+from bmcompiler.pipelines import LEVELS, PHASES, WRITTEN, PassRow, Phase, PipelineTable
 from bmcompiler.plugins.registry import entry_points
 from bmcompiler.target import Target, find_target
 
@@ -34,6 +34,7 @@ def test_all_pipelines_are_as_reviewed(golden: Callable[[Path, str], None]) -> N
         for precision in find_target(chip).precisions
         for level in LEVELS
     ]
+    rows += [f"bm1684x {WRITTEN} {level}: {find_target('bm1684x').passes.text(WRITTEN, level)}\n" for level in LEVELS]
     golden(GOLDEN, "".join(rows))
 
 
@@ -42,6 +43,12 @@ def test_a_row_is_for_the_levels_and_precisions_that_it_says() -> None:
     table = PipelineTable(Phase("import", *rows[:1]), Phase("layout", *rows[1:]))
     assert [table.text("f32", level) for level in LEVELS] == ["", "a", "a,c"]
     assert [table.text("int8", level) for level in LEVELS] == ["b{x=1}", "a,b{x=1}", "a,b{x=1}"]
+
+
+def test_what_chooses_types_has_no_place_where_they_are_written() -> None:
+    rows = [PassRow("a", "", chooses=True), PassRow("b", ""), PassRow("c", "", precisions=(WRITTEN,))]
+    table = PipelineTable(Phase("import", *rows))
+    assert [table.text(precision, 0) for precision in ("f32", WRITTEN)] == ["a,b", "b,c"]
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -53,7 +60,7 @@ def test_tables_are_well_formed(chip: str) -> None:
     for row in rows_of(target):
         assert len(Pipeline.parse(row.text).passes) == 1
         assert len(row.why.split()) > 2
-        assert row.levels and set(row.levels) <= set(LEVELS) and set(row.precisions) <= set(target.precisions)
+        assert row.levels and set(row.levels) <= set(LEVELS) and set(row.precisions) <= {*target.precisions, WRITTEN}
 
 
 def test_every_pass_has_a_row_of_a_chip_or_of_a_pass_made_of_others() -> None:
@@ -94,6 +101,7 @@ ASKED = {
     "fill-image-slots": "target.image_slots(",
     "half-precision": "unsupported_reason(self._target, ",
     "split-images": "target.planned_cycles(",
+    "widen-floats": "unsupported_reason(self._target, ",
 }
 """Passes in the tables of one chip alone that are no rules for a target: what they ask of any target, in their code."""
 

@@ -16,6 +16,7 @@ Made by `make docs` from the table in `frontends/bmlang`, which the checks of th
 Parameters stand in the vendor's order; outputs are in *italics* and may be left out. Element types are those of the
 tensors and scalars in, `->`, and of the tensors out; a letter before them means one type throughout, `?` an input that
 may be missing, `*` a list. INT32 arithmetic goes through FLOAT32, so numbers above 2**24 are rounded; bits are not.
+The BM1684X has FLOAT16 and BFLOAT16 as well; [floats of 16 bits](bmlang.md#floats-of-16-bits) says what they mean.
 "Local" operators pass data on in local memory, "limited" ones under the condition that is given, "global" ones never.
 Operators marked (TODO) are so in the vendor's page; here they work. `rrs(x, s)` is the rounding shift
 `((x >> (s - 1)) + 1) >> 1`, `x` for `s` 0.

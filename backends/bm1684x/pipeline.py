@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, PassRow, Phase, PipelineTable, support
+from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, WRITTEN, PassRow, Phase, PipelineTable, support
 
 HALVES, BYTES = ("f16", "bf16"), ("int8",)
-FLOATS = ("f32", *HALVES)
+MIXED = (*HALVES, WRITTEN)
+FLOATS = ("f32", *MIXED)
 BEST = (2,)
 _COPIES = "copies the net for each part of a batch, so behind all that changes it"
 
 PIPELINE = PipelineTable(
-    IMPORT,
+    Phase(
+        IMPORT.name,
+        *IMPORT.rows,
+        PassRow("fold-constants", "a bias of a layer that is a constant is one then", precisions=(WRITTEN,)),
+        PassRow("widen-floats", "all that follows sees 16-bit floats where the chip has them", precisions=(WRITTEN,)),
+    ),
     SIMPLIFY,
     support("legalize{form=same}", unpacked=("f32", *BYTES)),
     Phase(
@@ -40,7 +46,7 @@ PIPELINE = PipelineTable(
         PassRow("space-to-depth", "types are final; sums change order, so at all levels"),
         PassRow("split-heads", "types are final; transposed-products sees the keys alone"),
         PassRow("transposed-products", "types are final, and with them what the chip takes for a product"),
-        PassRow("kept-heads", "keys are read as rows behind transposed-products", precisions=HALVES),
+        PassRow("kept-heads", "keys are read as rows behind transposed-products", precisions=MIXED),
         PassRow(
             "window-products{floats=true}",
             "products are as they stay, and asked for their time; sums change order, so at all levels",
@@ -57,7 +63,7 @@ PIPELINE = PipelineTable(
         PassRow(
             "narrow-moves",
             "copies that ordered-rows makes gathers of are these; long-runs takes moves as they stay",
-            precisions=(*HALVES, *BYTES),
+            precisions=(*MIXED, *BYTES),
         ),
         PassRow("kept-orders", "gathers of ordered-rows stand where they are, behind casts that are narrow"),
         PassRow("dead-code", "plans count nothing that is not compiled"),
@@ -66,7 +72,7 @@ PIPELINE = PipelineTable(
         PassRow("split-images", _COPIES, BEST),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
-        PassRow("image-rows", "products and what reads them are as they stay", BEST, HALVES),
+        PassRow("image-rows", "products and what reads them are as they stay", BEST, MIXED),
     ),
     GROUPS,
 )

@@ -44,8 +44,10 @@ from bmcompiler.frontends.bmlang.types import (
 )
 from bmcompiler.plugins.custom_layers import register_cpu_function
 
-FLOAT32, INT8, UINT8, INT16, UINT16, INT32 = (
+FLOAT32, FLOAT16, BFLOAT16, INT8, UINT8, INT16, UINT16, INT32 = (
     DataType.FLOAT32,
+    DataType.FLOAT16,
+    DataType.BFLOAT16,
     DataType.INT8,
     DataType.UINT8,
     DataType.INT16,
@@ -56,9 +58,10 @@ NEURON_TENSOR, COEFF_TENSOR = TensorKind
 COMPUTE_CPU, COMPILE_TPU, BOTH, UNKNOWN_MODE = BmLangMode
 
 __all__ = [
-    "BOTH", "COEFF_TENSOR", "COMPILE_TPU", "COMPUTE_CPU", "FLOAT32", "INT8", "INT16", "INT32", "NEURON_TENSOR",
-    "OPERATORS", "TABLE", "UINT8", "UINT16", "UNKNOWN_MODE", "ActiveType", "ArgParam", "Arithmetic", "BmLangMode",
-    "Compilation", "ConvParam", "DataType", "ExpandDimsParam", "Locality", "MatrixMulParam", "Operator", "PadType",
+    "BFLOAT16", "BOTH", "COEFF_TENSOR", "COMPILE_TPU", "COMPUTE_CPU", "FLOAT16", "FLOAT32", "INT8", "INT16", "INT32",
+    "NEURON_TENSOR", "OPERATORS", "TABLE", "UINT8", "UINT16", "UNKNOWN_MODE", "ActiveType", "ArgParam", "Arithmetic",
+    "BmLangMode", "Compilation", "ConvParam", "DataType", "ExpandDimsParam", "Locality", "MatrixMulParam", "Operator",
+    "PadType",
     "PoolParam", "PoolType", "Program", "QCalMode", "ReduceMethodType", "ReduceParam", "Row", "Scalar",
     "SelectType", "ShapeFetchParam", "Tensor", "TensorKind", "TopkParam", "UserCpuParam", "compile",
     "compile_with_check", "current", "deinit", "init", "register_cpu_function", "set_mode",

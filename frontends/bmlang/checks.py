@@ -10,14 +10,14 @@ from bmcompiler.frontends.bmlang.meanings.registry import Call
 from bmcompiler.frontends.bmlang.rows import Row
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor
 from bmcompiler.frontends.bmlang.types import ActiveType, DataType, QCalMode
-from bmcompiler.frontends.bmlang.typings import ALL, CONDITIONS, Form, accepted, of_variant, results
+from bmcompiler.frontends.bmlang.typings import CONDITIONS, EVERY, HALVES, Form, accepted, of_variant, results
 from bmcompiler.ir import Value
 
 if TYPE_CHECKING:
     from bmcompiler.frontends.bmlang.program import Program
 
 __all__ = [
-    "ALL", "checked", "fits", "make_constant", "need_chip", "need_shapes", "need_types", "tensors", "variant",
+    "EVERY", "checked", "fits", "make_constant", "need_chip", "need_shapes", "need_types", "tensors", "variant",
 ]  # fmt: skip
 
 _MODES = {
@@ -84,9 +84,7 @@ def checked(
         raise UsageError("tensor_o needs an element type", remedy="give an output with a type, or dtype=")
     found = _results(row, given, outs, program)
     if found is None:
-        double = any(tensor.dtype == DataType.DOUBLE for tensor in tensors(row, given))
-        remedy = "convert the data, array.astype(np.float32)" if double else None
-        raise UsageError(_refusal(row, given, outs, program), remedy=remedy)
+        raise UsageError(_refusal(row, given, outs, program), remedy=_remedy(row, given, outs, program.chip))
     return found
 
 
@@ -158,6 +156,18 @@ def _refusal(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], 
     broken = [CONDITIONS[form.condition].text for form in forms if form.condition]
     shown = ", ".join(f"{name} {dtype.name}" for name, dtype in named if dtype is not None)
     return f"{'; '.join(dict.fromkeys(broken)) or 'the number of tensors is wrong'}: got {shown}{kind}"
+
+
+def _remedy(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], chip: str) -> str | None:
+    """What to do about floats of a type that the chip, or the call, does not have."""
+    inputs = {each.dtype for _, each in _named(row, given)}
+    found = inputs | {out.dtype for out in outs if out is not None}
+    if found.isdisjoint(HALVES):
+        return "convert the data, array.astype(np.float32)" if DataType.DOUBLE in found else None
+    if chip != "BM1684X":
+        return "the BM1684X has FLOAT16 and BFLOAT16; for another chip convert the data, array.astype(np.float32)"
+    floats = [dtype for dtype in found if dtype is not None and not dtype.is_integer]
+    return "cast makes one type of them" if len(floats) > 1 else None
 
 
 def _repeated(row: Row, outs: Sequence[Tensor | None]) -> list[Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
+import ml_dtypes
 import numpy as np
 
 from bmcompiler.errors import ShapeError, UsageError
@@ -21,6 +22,7 @@ MOST_AXES = 8
 """Axes of a tensor (bmlang.md 4.9)."""
 MOST_ELEMENTS = (1 << 31) - 1
 """Elements of a tensor."""
+_REALS = (int, float, np.integer, np.floating, ml_dtypes.bfloat16)
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
 
 
@@ -45,7 +47,7 @@ def count(value: object) -> int | None:
 
 def real(value: object) -> float | None:
     """A number as float, None for anything else (bool is no number) and for integers too large."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, _REALS):
         return None
     try:
         return float(value)

@@ -199,7 +199,7 @@ def _scalars(row: Row, given: dict[str, Any], program: Program, outs: Sequence[T
     first = next((x.dtype for x in checks.tensors(row, given) if x.dtype is not None), DataType.FLOAT32)
     if row.name == "number_like" and outs[0] is not None and outs[0].dtype is not None:
         first = outs[0].dtype
-    for dtype in dict.fromkeys((first, DataType.FLOAT32, DataType.INT8, *checks.ALL)):
+    for dtype in dict.fromkeys((first, DataType.FLOAT32, DataType.INT8, *checks.EVERY)):
         trial = dict(given)
         try:
             trial.update((name, Scalar(given[name], dtype)) for name in plain)
@@ -207,7 +207,7 @@ def _scalars(row: Row, given: dict[str, Any], program: Program, outs: Sequence[T
             continue
         if checks.fits(row, trial, outs, program):
             return trial
-    zeros = [{**given, **{name: Scalar(0, dtype) for name in plain}} for dtype in checks.ALL]
+    zeros = [{**given, **{name: Scalar(0, dtype) for name in plain}} for dtype in checks.EVERY]
     allowed = [each[plain[0]].dtype.name for each in zeros if checks.fits(row, each, outs, program)]
     if allowed:
         numbers = ", ".join(f"{name} {given[name]:g}" for name in plain)

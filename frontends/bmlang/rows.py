@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from bmcompiler.frontends.bmlang import types
-from bmcompiler.frontends.bmlang.typings import Form, forms
+from bmcompiler.frontends.bmlang.typings import Form, forms, with_halves
 
 CHIPS = ("BM1682", "BM1684", "BM1684X")
 _DEFAULTS: dict[str, Any] = {
@@ -76,7 +76,8 @@ class Row:
 
     Attributes:
         signature: the vendor's parameters in the vendor's order, as "KIND NAME" or "KIND NAME=DEFAULT".
-        bm1682, bm1684: which element types the chip takes, see `typings`; the BM1684X takes those of the BM1684.
+        bm1682, bm1684: which element types the chip takes, see `typings`.
+        bm1684x: the same, where it is not what `with_halves` makes of those of the BM1684.
         local: "L", "G", or the condition under which a limited local operator is local (bmlang.md 5).
         broadcast: "" for equal shapes, "both", "second" (the second operand only), "leading" (leading axes of the
             mask), "any" where shapes follow a rule of the operator.
@@ -98,6 +99,7 @@ class Row:
     todo: bool = False
     printed_name: str = ""
     host: str = ""
+    bm1684x: str = ""
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -121,6 +123,8 @@ class Row:
 
     def typing(self, chip: str) -> str:
         """Element types on a chip; empty where it does not have the operator."""
+        if chip == "BM1684X":
+            return self.bm1684x or with_halves(self.bm1684)
         return self.bm1682 if chip == "BM1682" else self.bm1684
 
     def forms(self, chip: str) -> tuple[Form, ...]:

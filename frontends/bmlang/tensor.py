@@ -11,29 +11,11 @@ from numpy.typing import ArrayLike
 
 from bmcompiler.errors import UsageError
 from bmcompiler.frontends.bmlang.fields import MOST_AXES, member, need_size, real, shown, wholes
-from bmcompiler.frontends.bmlang.types import FROM_IR, DataType, TensorKind
-from bmcompiler.ir.types import FROM_NUMPY, numpy_dtype
+from bmcompiler.frontends.bmlang.numbers import all_fit, data_type, has_numbers, has_reals, holds, nearest, numpy_type
+from bmcompiler.frontends.bmlang.types import DataType, TensorKind
 from bmcompiler.numeric.arrays import Array
 
 _SHOWN = 8
-
-
-def numpy_type(dtype: DataType) -> np.dtype[Any]:
-    """The element type as numpy knows it."""
-    return numpy_dtype(dtype.ir)
-
-
-def data_type(dtype: Any) -> DataType:
-    """A DataType from one, from its number, or from a numpy type. Raises UsageError for anything else."""
-    if isinstance(dtype, DataType):
-        return dtype
-    try:
-        if isinstance(dtype, int) and not isinstance(dtype, bool):
-            return DataType(dtype)
-        return FROM_IR[FROM_NUMPY[np.dtype(dtype).name]]
-    except (TypeError, ValueError, KeyError):
-        known = ", ".join(each.name for each in DataType)
-        raise UsageError(f"{shown(dtype)} is no element type of BMLang; known: {known}") from None
 
 
 class Scalar:
@@ -44,10 +26,9 @@ class Scalar:
     def __init__(self, value: float, dtype: Any = DataType.FLOAT32) -> None:
         kind = data_type(dtype)
         given = real(value)
-        if given is None or not _holds(kind, given):
+        if given is None or not holds(kind, given):
             raise UsageError(f"{shown(value)} is no {kind.name} number")
-        number: float = int(value) if kind.is_integer else float(np.float32(given))
-        object.__setattr__(self, "value", number)
+        object.__setattr__(self, "value", nearest(kind, given))
         object.__setattr__(self, "dtype", kind)
 
     value: float
@@ -58,14 +39,6 @@ class Scalar:
 
     def __repr__(self) -> str:
         return f"Scalar({self.value!r}, {self.dtype.name})"
-
-
-def _holds(dtype: DataType, value: float) -> bool:
-    """Whether an element type has a number; of reals, float32 has all but finite ones beyond its range."""
-    if not dtype.is_integer:
-        return not math.isfinite(value) or abs(value) <= float(np.finfo(np.float32).max)
-    limits = np.iinfo(numpy_type(dtype))
-    return value.is_integer() and bool(limits.min <= value <= limits.max)
 
 
 class Tensor:
@@ -200,7 +173,7 @@ class Tensor:
         shape = array.shape if self._shape is None else self._shape
         if array.size != math.prod(shape) or (array.ndim > 1 and _without_ones(array.shape) != _without_ones(shape)):
             raise UsageError(f"{self._label()} has shape {list(shape)}, its data {list(array.shape)}")
-        if not _all_fit(array, kind):
+        if not all_fit(array, kind):
             raise UsageError(f"{self._label()} holds {dtype.name} numbers, its data does not")
         self._dtype, self._shape = dtype, _shape(list(shape))
         self._given = np.array(array.reshape(shape), kind, order="C")
@@ -236,11 +209,11 @@ class Tensor:
             array = np.array(data)
         except (ValueError, TypeError, OverflowError):
             array = np.array(None)
-        if array.dtype.kind not in "biuf":
+        if not has_numbers(array.dtype):
             raise UsageError(f"{self._label()} takes an array of numbers as its data, got {shown(data)}")
         own = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}.get(array.dtype)
         if own is not None and self._dtype is None and not isinstance(data, (np.ndarray, np.generic)):
-            if not _all_fit(array, np.dtype(own)):
+            if not all_fit(array, np.dtype(own)):
                 raise UsageError(f"{self._label()} needs an element type: its data does not fit {np.dtype(own).name}")
             return array.astype(own)
         return array
@@ -264,7 +237,7 @@ class Tensor:
             parts.append("constant")
         if self.array is not None:
             flat = self.array.ravel()
-            numbers = ", ".join(f"{x:.6g}" if flat.dtype.kind == "f" else str(x) for x in flat[:_SHOWN])
+            numbers = ", ".join(f"{float(x):.6g}" if has_reals(flat.dtype) else str(x) for x in flat[:_SHOWN])
             parts.append(f"[{numbers}{', ...' if flat.size > _SHOWN else ''}]")
         return f"Tensor({', '.join(parts)})"
 
@@ -344,17 +317,6 @@ def _call(name: str, *arguments: Any) -> Tensor:
 
     call: Callable[..., Tensor] = OPERATORS[name]
     return call(*arguments)
-
-
-def _all_fit(array: Array, kind: np.dtype[Any]) -> bool:
-    """Whether an element type has all these numbers; reals are rounded, but finite ones stay finite."""
-    if not array.size or array.dtype == kind:
-        return True
-    if kind.kind == "f":
-        return array.dtype.kind != "f" or bool((np.abs(array[np.isfinite(array)]) <= np.finfo(kind).max).all())
-    limits = np.iinfo(kind)
-    is_whole = array.dtype.kind in "iub" or bool((array == np.floor(array)).all())
-    return is_whole and bool(limits.min <= array.min()) and bool(array.max() <= limits.max)
 
 
 def _without_ones(shape: Sequence[int]) -> list[int]:

@@ -12,7 +12,10 @@ from bmcompiler.frontends.bmlang.fields import Struct
 
 
 class DataType(IntEnum):
-    """Element types (bmlang.md 7.2). No operator takes FLOAT16, UINT32 or DOUBLE."""
+    """Element types (bmlang.md 7.2). No operator takes UINT32 or DOUBLE; FLOAT16 and BFLOAT16 are the BM1684X's.
+
+    The vendor's enumeration ends at DOUBLE: the number of BFLOAT16 is our own.
+    """
 
     FLOAT32 = 0
     FLOAT16 = 1
@@ -23,6 +26,7 @@ class DataType(IntEnum):
     INT32 = 6
     UINT32 = 7
     DOUBLE = 8
+    BFLOAT16 = 9
 
     @property
     def ir(self) -> str:
@@ -32,7 +36,7 @@ class DataType(IntEnum):
     @property
     def is_integer(self) -> bool:
         """Whether elements are integers."""
-        return self not in (DataType.FLOAT32, DataType.FLOAT16, DataType.DOUBLE)
+        return self not in (DataType.FLOAT32, DataType.FLOAT16, DataType.BFLOAT16, DataType.DOUBLE)
 
     @property
     def is_signed(self) -> bool:
@@ -45,8 +49,8 @@ class DataType(IntEnum):
         return _BITS[self]
 
 
-_IR = dict(zip(DataType, ("f32", "f16", "i8", "u8", "i16", "u16", "i32", "u32", "f64")))
-_BITS = dict(zip(DataType, (32, 16, 8, 8, 16, 16, 32, 32, 64)))
+_IR = dict(zip(DataType, ("f32", "f16", "i8", "u8", "i16", "u16", "i32", "u32", "f64", "bf16")))
+_BITS = dict(zip(DataType, (32, 16, 8, 8, 16, 16, 32, 32, 64, 16)))
 FROM_IR = {ir: dtype for dtype, ir in _IR.items()}
 """IR element type -> DataType."""
 

@@ -1,10 +1,10 @@
 """The element types that an operator takes on a chip: a little notation, and what it means.
 
 A typing is a list of forms separated by ";". A form names a set for every tensor and scalar in, "->", and every tensor
-out: `Q Q -> Q`. Sets are F32, I32, Q8 (INT8, UINT8), Q16 (INT16, UINT16), Q (both), a DataType by its name, and `any`;
-`F32|Q8` joins two. A letter before a set means one type throughout: `t:Q t:Q -> t:Q`. `?` ends an input that may be
-missing, `*` a list. `[low]` before a form restricts it to a variant of the operator, ` if NAME` after it adds a
-condition of `CONDITIONS`. An empty typing means that the chip does not have the operator.
+out: `Q Q -> Q`. Sets are F32, F (it and the 16-bit floats), I32, Q8 (INT8, UINT8), Q16 (INT16, UINT16), Q (both), a
+DataType by its name, and `any`; `F32|Q8` joins two. A letter before a set means one type throughout: `t:Q t:Q -> t:Q`.
+`?` ends an input that may be missing, `*` a list. `[low]` before a form restricts it to a variant of the operator,
+` if NAME` after it adds a condition of `CONDITIONS`. An empty typing means that the chip does not have the operator.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ F32, I32 = DataType.FLOAT32, DataType.INT32
 Q8 = (DataType.INT8, DataType.UINT8)
 Q16 = (DataType.INT16, DataType.UINT16)
 ALL = (F32, *Q8, *Q16, I32)
-"""The element types that operators compute with."""
+"""The element types that operators compute with on every chip."""
+HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
+EVERY = (*ALL, *HALVES)
+"""The same on a chip with 16-bit floats."""
 _SETS: dict[str, tuple[DataType, ...]] = {
     "F32": (F32,),
+    "F": (F32, *HALVES),
     "I32": (I32,),
     "Q8": Q8,
     "Q16": Q16,
@@ -118,7 +122,7 @@ class Form:
         if places is None:
             return None
         first = ins[0] if ins else F32
-        wanted = sorted(ALL, key=lambda d: (d != first, d.bits != first.bits, ALL.index(d)))
+        wanted = sorted(EVERY, key=lambda d: (d != first, d.bits != first.bits, EVERY.index(d)))
         choices = [
             [d for d in wanted if d in place.dtypes] if own is None else [own] for place, own in zip(places, chosen)
         ]
@@ -148,12 +152,12 @@ def _place(token: str) -> Place:
     match = _TOKEN.match(token)
     assert match is not None, token
     label, names, mark = match.groups()
-    dtypes = tuple(dtype for name in names.split("|") for dtype in _SETS[name])
+    dtypes = tuple(dict.fromkeys(dtype for name in names.split("|") for dtype in _SETS[name]))
     return Place(dtypes, label or "", mark == "?", mark == "*")
 
 
 def _names(place: Place) -> str:
-    return "any" if set(place.dtypes) == set(ALL) and not place.label else "|".join(d.name for d in place.dtypes)
+    return "any" if set(ALL) <= set(place.dtypes) and not place.label else "|".join(d.name for d in place.dtypes)
 
 
 def _place_text(place: Place) -> str:
@@ -179,6 +183,25 @@ def forms(typing: str) -> tuple[Form, ...]:
             )
         )
     return tuple(found)
+
+
+_FLOATS = re.compile(r"(?<![\w:|])F32(?![\w|])")
+_AMONG = re.compile(r"\bF32\b")
+
+
+@cache
+def with_halves(typing: str) -> str:
+    """A typing for a chip that has 16-bit floats, too: wherever it has FLOAT32, but for biases of integers.
+
+    All floats of a call that stand alone have one type: `F32 F32 -> F32` becomes `f:F f:F -> f:F`.
+    """
+    parts = [part.strip() for part in typing.split(";")]
+    return "; ".join(part if part.startswith("[") else _with_halves(part) for part in parts)
+
+
+def _with_halves(form: str) -> str:
+    text = _AMONG.sub("F", _FLOATS.sub("f:F", form))
+    return re.sub(r"\bany\b", "any|F", text)
 
 
 @cache

@@ -27,9 +27,9 @@ from bmcompiler.bmlang import (
     UserCpuParam,
     register_cpu_function,
 )
+from bmcompiler.frontends.bmlang.numbers import has_reals, numpy_type
 from bmcompiler.frontends.bmlang.rows import Row
 from bmcompiler.frontends.bmlang.table import TABLE
-from bmcompiler.frontends.bmlang.tensor import numpy_type
 from bmcompiler.frontends.bmlang.typings import ALL
 
 SHAPE = (2, 3, 4, 6)
@@ -49,7 +49,7 @@ def _negative(arrays: list[Any], ints: Any, floats: Any) -> Any:
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: DataType) -> Any:
     """Random numbers of a type, the extreme ones among them."""
     kind = numpy_type(dtype)
-    if kind.kind == "f":
+    if has_reals(kind):
         return (rng.normal(0, 2, shape)).astype(kind)
     limits = np.iinfo(kind)
     bound = 1 << 20 if dtype == DataType.INT32 else limits.max
@@ -83,10 +83,10 @@ def out_count(row: Row) -> int:
     return 2 if row.name == "split" else len(row.outputs)
 
 
-def combinations(row: Row) -> Iterator[tuple[Types, Types]]:
+def combinations(row: Row, of: Types = ALL) -> Iterator[tuple[Types, Types]]:
     """Every choice of element types of inputs and outputs."""
     for count in type_counts(row):
-        for dtypes in product(ALL, repeat=count + out_count(row)):
+        for dtypes in product(of, repeat=count + out_count(row)):
             yield dtypes[:count], dtypes[count:]
 
 
@@ -204,8 +204,8 @@ def _operand(row: Row, key: tuple[str, str], dtype: DataType, rng: np.random.Gen
         return constant(array, dtype)
     if key[1] in ("mask", "tensor_cond") or row.name == "where":
         array = (array * (rng.random(shape) > 0.5)).astype(array.dtype)
-    if key[1] == "boxes" and array.dtype.kind == "f":
-        array = np.abs(array).astype(np.float32)
+    if key[1] == "boxes" and has_reals(array.dtype):
+        array = np.abs(array)
         array[:, 2:] += array[:, :2]
     return Tensor(data=array)
 

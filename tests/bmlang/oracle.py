@@ -18,7 +18,7 @@ from oracle_moves import arranged, interleaved, joined, pieces, reshaped
 from oracle_numbers import away, broadcast, build, f32, item, rrs, sat, to_type
 
 from bmcompiler.bmlang import ActiveType, DataType, PoolType, ReduceMethodType, SelectType
-from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.numbers import numpy_type
 
 Index = tuple[int, ...]
 Args = dict[str, Any]

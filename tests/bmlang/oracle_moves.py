@@ -10,7 +10,7 @@ import numpy as np
 from oracle_numbers import build
 
 from bmcompiler.bmlang import DataType, PadType
-from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.numbers import numpy_type
 
 Index = tuple[int, ...]
 Args = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.bmlang import DataType, QCalMode
-from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.numbers import numpy_type
 
 Index = tuple[int, ...]
 

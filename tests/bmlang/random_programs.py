@@ -27,13 +27,13 @@ from bmcompiler.bmlang import (
     SelectType,
     Tensor,
 )
-from bmcompiler.frontends.bmlang.tensor import numpy_type
-from bmcompiler.frontends.bmlang.typings import ALL, Q8, Q16, accepted
+from bmcompiler.frontends.bmlang.numbers import numpy_type
+from bmcompiler.frontends.bmlang.typings import ALL, HALVES, Q8, Q16, accepted
 
-CHIP = "BM1684"
 MOST = 20_000
 """Elements of a tensor of a program."""
 INTEGERS = (*Q8, *Q16, INT32)
+FLOATS = (FLOAT32, *HALVES)
 Step = Callable[["Writer"], "Tensor | None"]
 STEPS: list[Step] = []
 
@@ -44,11 +44,11 @@ def step(function: Step) -> Step:
 
 
 class Writer:
-    """Writes one program; `reals` allows floats."""
+    """Writes one program; `reals` allows floats, or names the types to take."""
 
-    def __init__(self, seed: int, reals: bool) -> None:
+    def __init__(self, seed: int, reals: bool | tuple[DataType, ...]) -> None:
         self.rng = np.random.default_rng(seed)
-        self.dtypes = ALL if reals else INTEGERS
+        self.dtypes = reals if isinstance(reals, tuple) else ALL if reals else INTEGERS
         self.made: list[Tensor] = []
         self.log: list[str] = []
         for _ in range(int(self.rng.integers(1, 4))):
@@ -73,7 +73,7 @@ class Writer:
 
     def result(self, name: str, ins: list[DataType], variant: str = "") -> DataType | None:
         """A type that the operator may give."""
-        typing = TABLE[name].typing(CHIP)
+        typing = TABLE[name].typing(bmlang.current().chip)
         fits = [dtype for dtype in self.dtypes if accepted(typing, variant, tuple(ins), (dtype,), False)]
         return self.pick(fits) if fits else None
 
@@ -106,7 +106,7 @@ def _second(w: Writer, name: str, a: Tensor) -> Tensor:
     """A second operand: one of the program, or a constant or input that may broadcast."""
     shape = a.shape or ()
     if name == "lut":
-        return w.tensor((256,), w.pick([*Q8, *[d for d in w.dtypes if d == FLOAT32]]), constant=True)
+        return w.tensor((256,), w.pick([*Q8, *[d for d in w.dtypes if d in FLOATS]]), constant=True)
     same = [t for t in w.made if t.shape == shape]
     if w.rng.random() < 0.5:
         return w.pick(same)  # type: ignore[no-any-return]
@@ -157,7 +157,7 @@ def function(w: Writer) -> Tensor | None:
 
 @step
 def function_by_name(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32)
+    x = w.any(*FLOATS)
     return None if x is None else call(w.pick(_ONE), x)
 
 
@@ -197,14 +197,14 @@ def _mode(w: Writer, ins: list[DataType], name: str) -> tuple[str, dict[str, Any
 @step
 def convolution(w: Writer) -> Tensor | None:
     name = w.pick(["conv", "conv", "deconv"])
-    x = w.any(FLOAT32, *Q8, rank=4)
+    x = w.any(*FLOATS, *Q8, rank=4)
     if x is None or x.shape is None:
         return None
-    kind = FLOAT32 if x.dtype == FLOAT32 else w.pick(Q8)
+    kind = x.dtype if x.dtype in FLOATS else w.pick(Q8)
     found = _mode(w, [x.dtype, kind], name)
     (_, channels, height, width), kernel = x.shape, (w.upto(3), w.upto(3))
     groups = w.pick([1, 1, channels])
-    if found is None or (name == "deconv" and found[1]["mode"] and x.dtype != FLOAT32):
+    if found is None or (name == "deconv" and found[1]["mode"] and x.dtype not in FLOATS):
         return None
     out = channels if groups > 1 else w.upto(20)
     weight = (out, channels // groups, *kernel) if name == "conv" else (channels, out // groups, *kernel)
@@ -218,16 +218,16 @@ def convolution(w: Writer) -> Tensor | None:
     param = ConvParam(*dilations, *pads, w.upto(3), w.upto(3), groups, **found[1])
     inputs = [x, w.tensor(weight, kind, constant=True)]
     if w.rng.random() < 0.5:
-        inputs.append(w.tensor((1, out, 1, 1), FLOAT32 if kind == FLOAT32 else INT16, constant=True))
+        inputs.append(w.tensor((1, out, 1, 1), kind if kind in FLOATS else INT16, constant=True))
     return call(name, inputs, param, dtype=found[2])
 
 
 @step
 def matrix_product(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32, *Q8)
+    x = w.any(*FLOATS, *Q8)
     if x is None or not x.shape:
         return None
-    kind = FLOAT32 if x.dtype == FLOAT32 else w.pick(Q8)
+    kind = x.dtype if x.dtype in FLOATS else w.pick(Q8)
     found = _mode(w, [x.dtype, kind], "matrix_mul")
     if found is None:
         return None
@@ -239,7 +239,7 @@ def matrix_product(w: Writer) -> Tensor | None:
 # -- windows, reductions -----------------------------------------------------------------------------------------------
 @step
 def pooled(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32, *Q8, rank=4)
+    x = w.any(*FLOATS, *Q8, rank=4)
     if x is None or x.shape is None:
         return None
     kernel = [w.upto(min(3, size)) for size in x.shape[2:]]
@@ -252,13 +252,13 @@ def pooled(w: Writer) -> Tensor | None:
 
 @step
 def enlarged(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32, *Q8, rank=4)
+    x = w.any(*FLOATS, *Q8, rank=4)
     return None if x is None else call("upsample", x, w.upto(3))
 
 
 @step
 def reduced(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32, *Q8)
+    x = w.any(*FLOATS, *Q8)
     if x is None or not x.shape:
         return None
     axes = w.rng.permutation(len(x.shape))[: w.upto(len(x.shape))].tolist()
@@ -267,7 +267,7 @@ def reduced(w: Writer) -> Tensor | None:
 
 @step
 def best(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32, *Q8)
+    x = w.any(*FLOATS, *Q8)
     return None if x is None or not x.shape else call("arg", x, ArgParam(w.upto(len(x.shape)) - 1, w.upto(2) - 1))
 
 
@@ -303,7 +303,7 @@ def moved(w: Writer) -> Tensor | None:
 
 @step
 def blocks(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32, INT32, *Q8, rank=4)
+    x = w.any(*FLOATS, INT32, *Q8, rank=4)
     if x is None or x.shape is None:
         return None
     pads = [(-x.shape[2]) % 2, 0, 0, (-x.shape[3]) % 2]
@@ -313,10 +313,10 @@ def blocks(w: Writer) -> Tensor | None:
 
 @step
 def chosen(w: Writer) -> Tensor | None:
-    a = w.any(FLOAT32, *Q8)
+    a = w.any(*FLOATS, *Q8)
     if a is None or a.shape is None:
         return None
-    kind = w.pick([d for d in w.dtypes if d in (FLOAT32, *Q8)])
+    kind = w.pick([d for d in w.dtypes if d in (*FLOATS, *Q8)])
     c, d = (w.tensor(a.shape, kind) for _ in range(2))
     if w.rng.random() < 0.5:
         return call("condition_select", a, c, d)
@@ -327,7 +327,7 @@ def chosen(w: Writer) -> Tensor | None:
 
 @step
 def picked(w: Writer) -> Tensor | None:
-    x = w.any(FLOAT32, INT32)
+    x = w.any(*FLOATS, INT32)
     if x is None or not x.shape:
         return None
     axis = w.upto(len(x.shape)) - 1

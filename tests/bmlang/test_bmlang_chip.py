@@ -24,7 +24,7 @@ from bmcompiler.bmlang import (
     QCalMode,
     Tensor,
 )
-from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.numbers import numpy_type
 from bmcompiler.frontends.bmlang.typings import accepted
 
 NAMES = [name for name in TABLE if name != "constdata"]

@@ -32,7 +32,7 @@ from bmcompiler.bmlang import (
     Tensor,
 )
 from bmcompiler.errors import BMError
-from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.numbers import numpy_type
 from bmcompiler.frontends.bmlang.typings import accepted
 
 DTYPES = (INT8, UINT8, INT16, UINT16, INT32)

@@ -31,7 +31,7 @@ class Net:
     def fill(self, value: float, *shape: int) -> Value:
         return self.constant(np.full(shape, value))
 
-    def constant(self, array: Any, dtype: str = "float32") -> Value:
+    def constant(self, array: Any, dtype: Any = "float32") -> Value:
         self.count += 1
         return self.b.weight(np.asarray(array, dtype), f"w{self.count}")
 

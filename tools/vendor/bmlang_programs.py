@@ -34,7 +34,7 @@ from bmcompiler.bmlang import (
     ReduceParam,
     Tensor,
 )
-from bmcompiler.frontends.bmlang.tensor import numpy_type
+from bmcompiler.frontends.bmlang.numbers import numpy_type
 from bmcompiler.frontends.bmlang.typings import accepted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "bmlang"))

@@ -63,7 +63,7 @@ def clamp(e: Emit, c: Call) -> Value:
         raise c.wrong(f"min {low} is above max {high}")
     if c.out == "i32":
         return e.cast(e.op("clip", e.cast(x, "f32"), min=float(low), max=float(high)), "i32")
-    if c.out == "f32":
+    if x.type.is_float:
         return e.op("clip", x, min=float(low), max=float(high))
     return e.op("mins", e.op("maxs", x, value=low), value=high)
 
@@ -109,7 +109,8 @@ def active(e: Emit, c: Call) -> Value:
     if kind == ActiveType.ACTIVE_SQUARE:
         return e.op("mul", x, x)
     if kind == ActiveType.ACTIVE_RSQRT:
-        return e.op("div", e.full(1.0, "f32", x), e.op("sqrt", x))
+        root = e.op("sqrt", e.cast(x, "f32"))
+        return e.cast(e.op("div", e.full(1.0, "f32", x), root), c.out)
     return e.op(_FUNCTIONS[kind], x)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
+from bmcompiler.frontends.bmlang.numbers import largest
 from bmcompiler.frontends.bmlang.types import PoolParam, PoolType
 from bmcompiler.ir import Value
 from bmcompiler.numeric.arrays import Array
@@ -112,7 +113,7 @@ def _largest(e: Emit, x: Value, sides: tuple[Side, Side], ceil: bool) -> Value:
     if all(side.plain for side in sides):
         window = _window(sides, ceil)
     else:
-        lowest = float(np.finfo(np.float32).min) if x.type.is_float else float(np.iinfo(x.type.numpy).min)
+        lowest = -largest(x.type.numpy) if x.type.is_float else float(np.iinfo(x.type.numpy).min)
         x = _padded(e, x, sides, lowest)
         window = {**_window(sides, False), "pads": (0, 0, 0, 0)}
     return e.op("max_pool", x, **window)
