@@ -25,6 +25,7 @@ from bmcompiler.spelling import spelled
 if TYPE_CHECKING:
     from bmcompiler.bmnet.inst import TensorInst
     from bmcompiler.codegen.groups.regions import LocalCopier
+    from bmcompiler.codegen.groups.settled import SettledPlans
     from bmcompiler.codegen.tiling import Tiler
 
 R = TypeVar("R")
@@ -298,6 +299,13 @@ class Target(ABC):
     def found_groups(self) -> FoundGroups:
         """Where `layer_groups` may note what it finds, and look for it. Compilations of equal layers may share it."""
         return {}
+
+    @cached_property
+    def settled_plans(self) -> SettledPlans:
+        """Plans that `layer_groups` made of runs in the groups it found, for code generation."""
+        from bmcompiler.codegen.groups.settled import SettledPlans
+
+        return SettledPlans()
 
     def planned_cycles(self, function: Function, level: int) -> float | None:
         """What the device takes of a function in the groups of a level; None (the default): the target does not say."""

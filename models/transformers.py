@@ -7,6 +7,7 @@
 layers as MiniLM has them, of 384 channels and 12 heads. `bert_1024`: 1024 tokens, one layer of 256 channels and 8
 heads; its scores exceed local memory.
 `bert_block`, `vit_block`: one layer of BERT-base on 384 tokens, of ViT-B/16 on 197: 768 channels, 12 heads, floats in.
+`bert_base`: all twelve layers of BERT-base on 384 tokens, without its embeddings.
 `swin_t`, `swin_stage1` to `swin_stage4`: all of Swin-T, and two layers of each of its stages (`models/swin.py`).
 `detr_layer`, `mobilevit_block`, `segformer_b0`: parts of others (`models/vision_transformers.py`).
 `gpt_step`: one step of a decoder: a token id and its place, keys and values of 31 tokens before it, 2 layers of 128
@@ -185,11 +186,13 @@ def bert(name: str, tokens: int, width: int, heads: int, layers: int, most: int 
     return net.model([ids, given], **{value: (1, size, width)})
 
 
-def block(name: str, tokens: int, before: bool) -> onnx.ModelProto:
-    """One layer of 768 channels and 12 heads; normalisation before each part, or behind each sum."""
+def block(name: str, tokens: int, before: bool, layers: int = 1) -> onnx.ModelProto:
+    """Layers of 768 channels and 12 heads; normalisation before each part, or behind each sum."""
     net = Encoder(name, tokens, 768, 12)
     value, shape = "tokens", (1, tokens, 768)
-    for part, make in (("attention", lambda n, x: net.attention(n, x, None)), ("mlp", net.mlp)):
+    parts = (("attention", lambda n, x: net.attention(n, x, None)), ("mlp", net.mlp))
+    for number, (part, make) in enumerate(parts * layers):
+        part = part if layers == 1 else f"layer{number // 2}/{part}"
         made = make(part, net.layer_norm(f"{part}/norm", value) if before else value)
         value = net.op("Add", f"{part}/add", value, made)
         value = value if before else net.layer_norm(f"{part}/norm", value)
@@ -266,6 +269,7 @@ LONG: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert_short": partial(bert, "bert_short", -1, 128, 4, 2, 128),
     "bert_wide": partial(bert, "bert_wide", -1, 384, 12, 2, 128),
     "bert_block": partial(block, "bert_block", 384, before=False),
+    "bert_base": partial(block, "bert_base", 384, before=False, layers=12),
     "vit_block": partial(block, "vit_block", 197, before=True),
     **{name: partial(_swin, name) for name in SWIN},
     **{name: partial(_vision, name) for name in VISION},

@@ -112,14 +112,18 @@ class TargetPatternPass(PatternPass):
 def _apply(patterns: Patterns) -> PassResult:
     table = patterns.table()
     general = table.get(TensorOp, ())
+    of_class = {kind: (*own, *general) for kind, own in table.items() if kind is not TensorOp}
 
     def pattern(op: Operation, rewriter: Rewriter) -> bool:
         if not isinstance(op, TensorOp):
             return False
-        if not any(result.uses for result in op.results):
+        for result in op.results:
+            if result.uses:
+                break
+        else:
             rewriter.erase(op)
             return True
-        return any(each(op, rewriter) for each in (*table.get(type(op), ()), *general))
+        return any(each(op, rewriter) for each in of_class.get(type(op), general))
 
     changed = False
     for function in patterns.module.functions:

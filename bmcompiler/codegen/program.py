@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -21,7 +21,8 @@ from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.infos import group_infos
 from bmcompiler.codegen.groups.slices import Stripe
 from bmcompiler.codegen.groups.stripes import annotation, stripes_of
-from bmcompiler.codegen.groups.timeline import alone_cycles, timeline
+from bmcompiler.codegen.groups.structure import structure_of
+from bmcompiler.codegen.groups.timeline import Clock, alone_cycles
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import Hosts, parts_of_others, plan_memory, root_of
 from bmcompiler.codegen.partition import Segment, partition
@@ -70,6 +71,7 @@ class Program(ABC, Generic[B]):
         resides = level > 0 and self.resident_memory is not None
         self.joins = level > 1 or (level > 0 and any(IMAGE in op.attributes for op in self.function.ops))
         keeping = [i for i, segment in enumerate(self.segments) if segment.device and resides]
+        self._structure = cache(lambda: structure_of(self.function))
         planned = {i: self._residency(self.segments[i]) for i in keeping}
         self.kept = {i: kept for i, kept in planned.items() if self._gains(self.segments[i], kept, level)}
         hidden.update(value for kept in self.kept.values() for value in kept.local_only)
@@ -197,6 +199,9 @@ class Program(ABC, Generic[B]):
     def _residency(self, segment: Segment) -> Residency:
         """What stays in local memory during a run of device ops."""
         assert self.resident_memory is not None, "asked for on chips that have it"
+        known = self.target.settled_plans.take(self._structure, segment.ops, annotation) if self.joins else None
+        if known is not None:
+            return known
         memory, hosts = self.resident_memory, self._hosts(self.function.ops)
         outside = {root_of(value) for value in segment.outputs()}
 
@@ -222,7 +227,7 @@ class Program(ABC, Generic[B]):
         for stripes in plans():
             found = plan_residency(stripes, blocks, outside.__contains__, memory, self.copier)
             if found is not None:
-                times = partial(timeline, found, alone, memory, self.copier)
+                times = Clock(found, alone, memory, self.copier)
                 settle(found, times, blocks, memory)
                 return found
         return Residency([Step(op, None) for op in segment.ops])

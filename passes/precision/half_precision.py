@@ -26,6 +26,8 @@ HALVES = ("f16", "bf16")
 _WEIGHT, _BIAS = 1, 2
 _WORTH = 0.75
 """Part of the cycles in f32 that a sum of products takes in a type that holds its numbers less exactly, at most."""
+_SIGN, _INFINITE = 0x8000, {"f16": 0x7C00, "bf16": 0x7F80}
+"""Bits of 16-bit floats."""
 _BLOCK = 1 << 15
 """Elements whose wide copies stay in the cache."""
 
@@ -227,22 +229,28 @@ class _Halves(Patterns):
             array = self.constant(value) if value.dtype == dtype else None
             if array is None:
                 continue
-            if not np.isfinite(array.astype(np.float32)).all():
+            if not _finite(array, dtype):
                 return False
             exact = self.constant(op.operands[index]) if op.affine and index == _WEIGHT else None
-            if dtype == "f16" and exact is not None and rounding_loss(exact) > UNUSUAL_LOSS["f16"]:
+            if dtype == "f16" and exact is not None and rounding_loss(exact, array) > UNUSUAL_LOSS["f16"]:
                 return False
         return True
 
 
-def rounding_loss(array: np.ndarray) -> float:
-    """What rounding to f16 takes of floats, as a part of their length; 0.02 % where all are of usual sizes."""
-    lost, whole, flat = 0.0, 0.0, array.reshape(-1)
+def _finite(array: np.ndarray, dtype: str) -> bool:
+    """Whether all 16-bit floats are numbers: read as integers, no others are as large, with and without a sign."""
+    least = _INFINITE[dtype]
+    largest = array.view(np.int16).max(initial=0), array.view(np.uint16).max(initial=0)
+    return bool(largest[0] < least and largest[1] < least + _SIGN)
+
+
+def rounding_loss(array: np.ndarray, rounded: np.ndarray) -> float:
+    """What rounding to f16 took of floats, as a part of their length; 0.02 % where all are of usual sizes."""
+    lost, whole, flat, halves = 0.0, 0.0, array.reshape(-1), rounded.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         for first in range(0, array.size, _BLOCK):
-            part = flat[first : first + _BLOCK]
-            exact = part.astype(np.float64)
-            rest = part.astype(np.float16) - exact
+            exact = flat[first : first + _BLOCK].astype(np.float64)
+            rest = halves[first : first + _BLOCK] - exact
             lost, whole = lost + np.dot(rest, rest), whole + np.dot(exact, exact)
     return float(np.sqrt(lost / max(whole, np.finfo(np.float64).tiny)))
 

@@ -38,12 +38,13 @@ class CommonSubexpressions(Pass):
 
 def _merge(module: Module, function: Function) -> bool:
     ops = [op for op in function.ops if isinstance(op, TensorOp) and not op.regions]
-    weight_types = Counter(op.type for op in ops if isinstance(op, Weight))
+    samples = {op: _sample(module, op) for op in ops if isinstance(op, Weight)}
+    alike = Counter(samples.values())
     seen: dict[Hashable, TensorOp] = {}
     changed = False
     for op in ops:
-        # a digest reads the whole array: spare that for a type that occurs once
-        lone = isinstance(op, Weight) and weight_types[op.type] == 1
+        # a digest reads the whole array: spare that where a few elements say enough
+        lone = op in samples and alike[samples[op]] == 1
         first = op if lone else seen.setdefault(_key(module, op), op)
         if first is op:
             continue
@@ -55,6 +56,11 @@ def _merge(module: Module, function: Function) -> bool:
         op.erase()
         changed = True
     return changed
+
+
+def _sample(module: Module, op: Weight) -> Hashable:
+    """What equal weights have in common, soon found: text without its side file has no elements."""
+    return op.type, module.weights.sample(op.key) if op.key in module.weights else None
 
 
 def _key(module: Module, op: TensorOp) -> Hashable:

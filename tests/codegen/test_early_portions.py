@@ -9,7 +9,7 @@ import pytest
 
 from bmcompiler.backends.bm1684.target import TARGET
 from bmcompiler.codegen.groups.steps import Residency
-from bmcompiler.codegen.groups.timeline import timeline
+from bmcompiler.codegen.groups.timeline import Clock
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.residency import plan_residency, whole_stripes
 from bmcompiler.interpreter import run_module
@@ -86,7 +86,7 @@ def test_a_concatenation_waits_for_what_is_done_early() -> None:
             for number, portion in enumerate(work.portions)
         )
         joined.work = replace(work, cycles=sum(each.cycles for each in portions), portions=portions)
-        return timeline(plan, lambda op: 0, *TARGET.resident_memory()).starts[plan.steps.index(joined)]
+        return Clock(plan, lambda op: 0, *TARGET.resident_memory())().starts[plan.steps.index(joined)]
 
     assert start(2 * long) - start(long) == long
 

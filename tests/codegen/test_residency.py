@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 from unittest.mock import Mock
@@ -15,7 +14,7 @@ from bmcompiler.codegen.groups.ahead import settle
 from bmcompiler.codegen.groups.emission import Part, emit_steps
 from bmcompiler.codegen.groups.issue import issue_best, issue_between, issue_late, issue_loads
 from bmcompiler.codegen.groups.steps import Copy
-from bmcompiler.codegen.groups.timeline import Timeline, least_cost, loading_cycles, timeline
+from bmcompiler.codegen.groups.timeline import Clock, Timeline, least_cost, loading_cycles
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.residency import AHEAD, LiveRange, Residency, Step, plan_residency, whole_stripes
 from bmcompiler.codegen.schedule import Moved
@@ -212,7 +211,7 @@ def test_where_all_fits_inputs_weights_and_results_move_alone(run: Run, more: in
 def test_loads_moved_ahead_find_free_places_and_cost_nothing(run: Run) -> None:
     """Whichever plan stays; the times that are returned are its own."""
     tiler, walked, found, blockers = Tiler(ROOM, ALIGN), plan(run), plan(run), run[2]
-    before, after = (partial(timeline, one, lambda op: 40, tiler, None) for one in (walked, found))
+    before, after = (Clock(one, lambda op: 40, tiler, None) for one in (walked, found))
     issue_loads(walked, before, tiler)
     times = settle(found, after, blockers.__contains__, tiler)
     assert times.end <= before().end
@@ -234,7 +233,7 @@ def test_weights_that_found_no_room_in_one_piece_come_earlier() -> None:
     run = b.outputs([x], ["y"]), works, set(works), {x}
     tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=4, tile_cycles=0)
     found = plan(run)
-    times = partial(timeline, found, lambda op: 0, tiler, None)
+    times = Clock(found, lambda op: 0, tiler, None)
     issue_loads(found, times, tiler)
     before = times().end
     assert settle(found, times, set(works).__contains__, tiler).end < 0.9 * before
@@ -247,7 +246,7 @@ def test_late_loads_come_in_time_and_hold_nothing_up(run: Run, cycles_alone: int
     found, tiler = plan(run), Tiler(ROOM, ALIGN)
 
     def times() -> Timeline:
-        return timeline(found, lambda op: cycles_alone, tiler, None)
+        return Clock(found, lambda op: cycles_alone, tiler, None)()
 
     early, before = play(run, found), times()
     issue_late(found, before, tiler)
@@ -265,7 +264,7 @@ def test_loads_between_come_in_time_and_are_taken_where_they_end_first(run: Run,
     found, tiler = plan(run), Tiler(ROOM, ALIGN)
 
     def times() -> Timeline:
-        return timeline(found, lambda op: cycles_alone, tiler, None)
+        return Clock(found, lambda op: cycles_alone, tiler, None)()
 
     early, before, ends = play(run, found), times(), []
     for order in (issue_late, issue_between):
@@ -286,7 +285,7 @@ def test_loads_between_come_in_time_and_are_taken_where_they_end_first(run: Run,
 @given(runs())
 def test_no_other_step_is_clearly_better_for_a_load_alone(run: Run) -> None:
     found, tiler = plan(run), Tiler(ROOM, ALIGN)
-    times = partial(timeline, found, lambda op: 40, tiler, None)
+    times = Clock(found, lambda op: 40, tiler, None)
     issue_loads(found, times, tiler)
     before, early = times().end, play(run, found)
     issue_best(found, times, tiler)
@@ -304,7 +303,7 @@ def test_no_other_step_is_clearly_better_for_a_load_alone(run: Run) -> None:
 @given(runs())
 def test_each_step_is_a_tile_and_computes_for_its_cycles(run: Run) -> None:
     found = plan(run)
-    times = timeline(found, lambda op: 7, Tiler(ROOM, ALIGN), None)
+    times = Clock(found, lambda op: 7, Tiler(ROOM, ALIGN), None)()
     took = [end - start for start, end in zip(times.starts, times.ends, strict=True)]
     assert took == [7 if step.work is None else step.work.cycles for step in found.steps]
     assert play(run, found)[1].tiles == sum(step.work is not None for step in found.steps)
@@ -330,9 +329,9 @@ def test_a_load_is_issued_as_late_as_it_may_be() -> None:
     b, values, run = chain(*[16] * 8, weights=16)
     tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=16, tile_cycles=0)  # a load takes as long as an op
     found = plan(finished(b, run, values[-1]))
-    before = timeline(found, lambda op: 0, tiler, None)
+    before = Clock(found, lambda op: 0, tiler, None)()
     issue_late(found, before, tiler)
-    after = timeline(found, lambda op: 0, tiler, None)
+    after = Clock(found, lambda op: 0, tiler, None)()
     issued = [[binding.issue for binding in step.inputs if binding.moves] for step in found.steps]
     assert issued == [[0, 0], *([index] for index in range(6))]
     assert after.end == before.end
@@ -344,13 +343,13 @@ def test_copies_inside_local_memory_take_turns_with_loads() -> None:
     tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=1, tile_cycles=0)
     found = plan(finished(b, run, values[-1]))
     loading = [binding for step in found.steps for binding in step.inputs if binding.moves]
-    before = timeline(found, lambda op: 0, tiler, None)
+    before = Clock(found, lambda op: 0, tiler, None)()
     first = found.steps[0]
     assert first.work is not None
     first.work = replace(first.work, transfers=first.work.cycles)
     for binding in loading:
         binding.issue = 0
-    after = timeline(found, lambda op: 0, tiler, None)
+    after = Clock(found, lambda op: 0, tiler, None)()
     assert after.starts[0] == sum(binding.buffer.nbytes for binding in loading) > before.starts[0]
     assert after.moving == [(first.work.cycles, 0), (0, 0)]
 
@@ -363,16 +362,16 @@ def test_copies_by_the_engine_that_moves_data_take_turns_with_loads() -> None:
     for step in found.steps:
         for binding in step.inputs:
             binding.issue = min(binding.issue, 1)
-    plain = timeline(found, lambda op: 0, tiler, None)
+    plain = Clock(found, lambda op: 0, tiler, None)()
     area, copier = found.live_ranges[0], Mock(cycles=lambda copied: 7, transfers=lambda copied: 5)
     copy = Copy(Mock(), area, area)
     found.steps[1].before.append(copy)
-    before = timeline(found, lambda op: 0, tiler, copier)
+    before = Clock(found, lambda op: 0, tiler, copier)()
     assert before.took[1] == plain.took[1] + 7 and before.moving[1] == (5, 0)
     assert before.starts[1] >= plain.starts[1]
     found.steps[1].before.clear()
     found.steps[1].after.append(copy)
-    after = timeline(found, lambda op: 0, tiler, copier)
+    after = Clock(found, lambda op: 0, tiler, copier)()
     assert after.moving[1] == (0, 5) and after.ends[1] >= after.starts[1] + after.took[1]
 
 
@@ -382,7 +381,7 @@ def test_a_result_that_the_next_step_reads_is_stored_before_later_loads() -> Non
     run[1][ops[1]] = work(ops[1], [16, 16], [2, 2], 16, [])  # reads the first result in another layout
     tiler = Tiler(ROOM, ALIGN, bytes_per_cycle=1, tile_cycles=0)
     found = plan(finished(b, run, values[-1]))
-    issue_loads(found, lambda: timeline(found, lambda op: 0, tiler, None), tiler)
+    issue_loads(found, Clock(found, lambda op: 0, tiler, None), tiler)
     issued = [[binding.issue for binding in step.inputs if binding.buffer.coefficient] for step in found.steps]
     assert issued[0] == [0]
     assert min(issued[2]) > 0

@@ -19,7 +19,7 @@ What the residency planner makes of groups of one device run; what is asked twic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -30,8 +30,9 @@ from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import RANK, LocalCopier, four_axes, whole_box
 from bmcompiler.codegen.groups.segments import MOST_OPS, STARTING_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, cuts
-from bmcompiler.codegen.groups.stripes import Known, stripes_of
-from bmcompiler.codegen.groups.timeline import alone_cycles, least_cost, timeline
+from bmcompiler.codegen.groups.stripes import Grouped, Known, stripes_of
+from bmcompiler.codegen.groups.structure import structure_of
+from bmcompiler.codegen.groups.timeline import Clock, alone_cycles, least_cost
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
@@ -45,12 +46,15 @@ from bmcompiler.target import Target
 class Plans:
     """Cycles of one device run in groups.
 
-    Attributes: outside: values that are read outside of the run.
+    Attributes:
+        outside: values that are read outside of the run.
+        settled: the plan in the groups that were chosen, where all loads of it are where they will be.
     """
 
     def __init__(self, segment: Segment, kernels: Kernels, tiler: Tiler, copier: LocalCopier) -> None:
         self.segment, self.kernels, self.tiler, self.copier = segment, kernels, tiler, copier
         self.outside = {root_of(value) for value in segment.outputs()}
+        self.settled: Residency | None = None
         self._stripes: Known = {}
         self._cycles: dict[tuple[object, ...], float] = {}
 
@@ -62,23 +66,26 @@ class Plans:
             if plan is None:
                 self._cycles[key] = inf
             else:
-                times = partial(timeline, plan, self.kernels.estimate, self.tiler, self.copier)
+                times = Clock(plan, self.kernels.estimate, self.tiler, self.copier)
                 issue_loads(plan, times, self.tiler)
                 self._cycles[key] = times().cost(self.tiler)
         return self._cycles[key]
 
-    def settled_cycles(self, groups: Sequence[Group]) -> float:
-        """The same, once all loads are where they will be."""
-        plan = self._plan(groups)
+    def settles(self, groups: Sequence[Group], most: float = inf) -> float:
+        """The same, once all loads are where they will be; below `most` its plan is the one that is settled."""
+        plan = self._plan(groups, most)
         if plan is None:
             return inf
-        times = partial(timeline, plan, self.kernels.estimate, self.tiler, self.copier)
-        return settle(plan, times, self.kernels.blocks, self.tiler).cost(self.tiler)
+        times = Clock(plan, self.kernels.estimate, self.tiler, self.copier)
+        cycles = settle(plan, times, self.kernels.blocks, self.tiler).cost(self.tiler)
+        self.settled = plan if cycles < most else self.settled
+        return cycles
 
     def _plan(self, groups: Sequence[Group], most: float = inf) -> Residency | None:
-        cut = {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}
         ops, kernels, outside = self.segment.ops, self.kernels, self.outside.__contains__
-        stripes = stripes_of(ops, cut.get, kernels.whole, kernels.part, outside, self.copier.grain, self._stripes)
+        stripes = stripes_of(
+            ops, _grouped(groups), kernels.whole, kernels.part, outside, self.copier.grain, self._stripes
+        )
 
         def hopeless(plan: Residency) -> bool:
             return least_cost(plan, kernels.estimate, self.tiler) >= most
@@ -154,11 +161,19 @@ def total(segments: Segments, spans: Sequence[Span]) -> float:
 def choose_groups(function: Function, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> list[Group]:
     """The groups of more than one slice among the device ops of a function, in order."""
     found: list[Group] = []
-    kernels = _kernels(function, target, tiler)
+    kernels, structure = _kernels(function, target, tiler), cache(lambda: structure_of(function))
     for segment in partition(function, target) if level else ():
         if segment.device:
-            found += _groups(Plans(segment, kernels, tiler, copier), level, refine=level > 1)
+            run = Plans(segment, kernels, tiler, copier)
+            groups = _groups(run, level, refine=level > 1)
+            if run.settled is not None:
+                target.settled_plans.put(structure(), segment.ops, _grouped(groups), run.settled)
+            found += groups
     return found
+
+
+def _grouped(groups: Sequence[Group]) -> Grouped:
+    return {op: (number, slices) for number, (ops, slices) in enumerate(groups) for op in ops}.get
 
 
 def planned_cycles(function: Function, target: Target, tiler: Tiler, copier: LocalCopier, level: int) -> float | None:
@@ -211,12 +226,13 @@ def _with_shared_weights(run: Plans, segments: Segments, groups: list[Group]) ->
     tried = list(_sharing(segments, groups))
     if not heavy and not tried:
         return groups
-    best, least, kept = groups, run.settled_cycles(groups), groups
+    best, least, kept = groups, run.settles(groups), groups
     for left_out in (None, *heavy[: _SETTLED // len(segments.ops)]) if least < inf else ():
         fewer = [group for group in kept if group is not left_out]
         for each in tried if left_out is None else (fewer, *_sharing(segments, fewer)):
-            cycles = run.settled_cycles(each)
-            if cycles < least * (1 - _ROUGH):
+            clear = least * (1 - _ROUGH)
+            cycles = run.settles(each, clear)
+            if cycles < clear:
                 best, least, kept = each, cycles, fewer
     return best
 

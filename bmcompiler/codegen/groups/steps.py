@@ -122,12 +122,19 @@ def sources(op: Operation, buffer: Buffer) -> list[Value]:
     return [root_of(value) for value in (op.operands if buffer.source is None else (buffer.source,))]
 
 
+def needed_by(step: Step, binding: Binding) -> frozenset[Value]:
+    """What has to be in global memory before something is loaded for a step."""
+    return frozenset() if binding.buffer.coefficient else frozenset(sources(step.op, binding.buffer))
+
+
+def stored_by(stores: Iterable[Binding]) -> frozenset[Value]:
+    """What is in global memory after these."""
+    return frozenset(store.buffer.contents.value for store in stores if store.buffer.contents is not None)
+
+
 def reads_any(step: Step, binding: Binding, stores: Iterable[Binding]) -> bool:
     """Whether a load for a step needs what these store."""
-    if binding.buffer.coefficient:
-        return False
-    stored = {other.buffer.contents.value for other in stores if other.buffer.contents is not None}
-    return bool(stored.intersection(sources(step.op, binding.buffer)))
+    return not stored_by(stores).isdisjoint(needed_by(step, binding))
 
 
 @dataclass

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bmcompiler.codegen.groups.banks import shared_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Binding, Residency, Step, loads_by_issue, portions_by_step, reads_any
+from bmcompiler.codegen.groups.steps import Binding, Residency, Step, needed_by, portions_by_step, stored_by
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import Hosts, root_of
 from bmcompiler.codegen.tiling import Tiler
-from bmcompiler.ir import Operation
+from bmcompiler.ir import Operation, Value
 
 HIDDEN = 0.2
 """Part of the time of a transfer that counts although it runs beside computation: plans should also move little."""
@@ -68,67 +68,133 @@ def storing_cycles(binding: Binding, tiler: Tiler) -> float:
     return tiler.bus.store(binding.buffer) / tiler.bytes_per_cycle + tiler.tile_cycles / 2
 
 
-def timeline(
-    plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler, copier: LocalCopier | None
-) -> Timeline:
-    """The times of a plan. `estimate` says what an op tiled by itself takes, in cycles."""
-    found = Timeline()
-    moving = computing = 0.0
-    ready: dict[int, float] = {}
-    joined: dict[int, float] = {}
-    waiting: list[tuple[float, Binding]] = []
-    loads, early = loads_by_issue(plan.steps), portions_by_step(plan.steps)
-    done = [0.0]  # when the steps before each one have computed: what lay in the place of a load is needed no more
+class _Load(NamedTuple):
+    """A load of a plan: its number among these, the cycles it takes, and what it needs in global memory."""
 
-    def transfer(binding: Binding, after: float, cycles: float) -> float:
-        nonlocal moving
-        found.moved += binding.buffer.nbytes
-        moving = max(moving, after) + cycles
-        return moving
+    number: int
+    binding: Binding
+    cycles: float
+    reads: frozenset[Value]
 
-    def store_waiting() -> None:
-        for after, binding in waiting:
-            transfer(binding, after, storing_cycles(binding, tiler))
-        waiting.clear()
 
-    for index, step in enumerate(plan.steps):
-        if step.work is None or (waiting and _reads(plan, loads[index], [binding for _, binding in waiting])):
-            store_waiting()
-        if step.work is None:
-            found.starts.append(max(moving, computing))
-            alone = estimate(step.op)
-            found.took.append(alone)
-            found.moving.append((0, 0))
-            moving = computing = found.starts[-1] + alone
-            found.moved += _moved_alone(step.op, alone, tiler)
+class _Fixed(NamedTuple):
+    """What no order of loads and no address changes of a step.
+
+    Attributes:
+        alone: cycles of an op that has no tile. tile: of one that takes always the same.
+        loads: numbers of its loads, with the cycles of its work before each is needed.
+        stores: cycles of each. stored: values that loads may have to wait for.
+        portions: numbers of the steps that are begun before it, with cycles. moving: see `Timeline`.
+        copying: cycles of the copies around it.
+    """
+
+    alone: float | None
+    tile: float | None
+    loads: Sequence[tuple[int, float]]
+    stores: Sequence[float]
+    stored: frozenset[Value]
+    portions: Sequence[tuple[int, float]]
+    moving: tuple[float, float]
+    copying: float
+
+
+class Clock:
+    """The times of a plan whose loads may be issued at other steps, and whose areas may get other addresses.
+
+    Args: estimate: what an op tiled by itself takes, in cycles.
+    """
+
+    def __init__(
+        self, plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler, copier: LocalCopier | None
+    ) -> None:
+        self._steps, self._bank_bytes, self._moved = plan.steps, tiler.bank_bytes, 0.0
+        self._loads: list[_Load] = []
+        self._fixed: list[_Fixed] = []
+        for step, early in zip(plan.steps, portions_by_step(plan.steps)):
+            alone = estimate(step.op) if step.work is None else None
+            portions = [(number, plan.steps[number].portion(portion).cycles) for number, portion in early]
+            stores = [binding for binding in step.outputs if binding.moves]
+            loads = [binding for binding in step.inputs if binding.moves]
+            first = len(self._loads)
+            self._loads += [
+                _Load(first + i, load, loading_cycles(load, tiler), needed_by(step, load))
+                for i, load in enumerate(loads)
+            ]
+            self._fixed.append(
+                _Fixed(
+                    alone,
+                    _tile_cycles(step),
+                    [(first + i, load.buffer.late) for i, load in enumerate(loads)],
+                    [storing_cycles(store, tiler) for store in stores],
+                    stored_by(stores),
+                    portions,
+                    _moving(step, copier),
+                    _copying(step, copier),
+                )
+            )
+            self._moved += sum(binding.buffer.nbytes for binding in (*loads, *stores))
+            self._moved += 0 if alone is None else _moved_alone(step.op, alone, tiler)
+
+    def __call__(self) -> Timeline:
+        """With loads and addresses as they are now."""
+        found = Timeline(moving=[fixed.moving for fixed in self._fixed], moved=self._moved)
+        moving = computing = 0.0
+        ready, joined, due = [0.0] * len(self._loads), dict[int, float](), self._due()
+        before: _Fixed | None = None
+        stored = 0.0  # when what the step before stores, behind the loads of the next one, is made
+        done = [0.0]  # when the steps before each one have computed: what lay in the place of a load is needed no more
+        for index, fixed in enumerate(self._fixed):
+            if fixed.alone is not None or _meets(before, due[index]):
+                moving, before = _stored(before, stored, moving), None
+            if fixed.alone is not None:
+                found.starts.append(max(moving, computing))
+                found.took.append(fixed.alone)
+                moving = computing = found.starts[-1] + fixed.alone
+                done.append(computing)
+            for load in due[index]:
+                moving = ready[load.number] = max(moving, done[load.binding.live_range.first]) + load.cycles
+            moving, before = _stored(before, stored, moving), None
+            for number, cycles in fixed.portions:
+                moving = joined[number] = max(moving, computing) + cycles
+            if fixed.alone is not None:
+                continue
+            begin = max([computing, joined.get(index, 0.0), *(ready[number] - late for number, late in fixed.loads)])
+            first, last = fixed.moving
+            if first:
+                begin = max(begin, moving)
+                moving = begin + first
+            found.starts.append(begin)
+            if fixed.tile is not None:
+                computing = begin + fixed.tile
+            else:
+                computing, moving = _computed(self._steps[index], begin, moving)
+            computing += fixed.copying + shared_cycles(self._steps[index], self._bank_bytes)
+            found.took.append(computing - begin)
+            if last:
+                computing = moving = max(computing, moving + last)
             done.append(computing)
-        for _, binding in loads[index]:
-            ready[id(binding)] = transfer(binding, done[binding.live_range.first], loading_cycles(binding, tiler))
-        store_waiting()
-        for number, portion in early[index]:
-            moving = joined[number] = max(moving, computing) + plan.steps[number].portion(portion).cycles
-        if step.work is None:
-            continue
-        begin = max(
-            [computing, *(ready[id(binding)] - binding.buffer.late for binding in step.inputs if binding.moves)]
-        )
-        begin = max(begin, joined.get(index, 0.0))
-        first, last = _moving(step, copier)
-        if first:
-            begin = max(begin, moving)
-            moving = begin + first
-        found.starts.append(begin)
-        computing, moving = _computed(step, begin, moving)
-        computing += _copying(step, copier) + shared_cycles(step, tiler.bank_bytes)
-        found.took.append(computing - begin)
-        found.moving.append((first, last))
-        if last:
-            computing = moving = max(computing, moving + last)
-        done.append(computing)
-        waiting = [(computing, binding) for binding in step.outputs if binding.moves]
-    store_waiting()
-    found.ends, found.end = done[1:], max(moving, computing)
-    return found
+            before, stored = fixed, computing
+        found.ends, found.end = done[1:], max(_stored(before, stored, moving), computing)
+        return found
+
+    def _due(self) -> list[list[_Load]]:
+        """What is loaded before each step computes, in the order of the steps that need it."""
+        found: list[list[_Load]] = [[] for _ in self._fixed]
+        for load in self._loads:
+            found[load.binding.issue].append(load)
+        return found
+
+
+def _meets(step: _Fixed | None, loads: Sequence[_Load]) -> bool:
+    """Whether any of the loads needs what a step stores."""
+    return step is not None and any(not step.stored.isdisjoint(load.reads) for load in loads)
+
+
+def _stored(step: _Fixed | None, since: float, moving: float) -> float:
+    """When the bus is free that has to store what a step has made, which is there since then."""
+    for cycles in () if step is None else step.stores:
+        moving = max(moving, since) + cycles
+    return moving
 
 
 def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Tiler) -> float:
@@ -148,11 +214,6 @@ def least_cost(plan: Residency, estimate: Callable[[Operation], int], tiler: Til
     return max(computing, moving) + HIDDEN * nbytes / tiler.bytes_per_cycle
 
 
-def _reads(plan: Residency, loads: list[tuple[int, Binding]], stores: list[Binding]) -> bool:
-    """Whether what is loaded for steps, by their numbers, needs what these store."""
-    return any(reads_any(plan.steps[number], binding, stores) for number, binding in loads)
-
-
 def _moved_alone(op: Operation, cycles: float, tiler: Tiler) -> float:
     """Bytes over the bus of an op that is no part of the plan: its operands and results, unless there is no time."""
     return min(sum(value.type.nbytes for value in (*op.operands, *op.results)), cycles * tiler.bytes_per_cycle)
@@ -168,6 +229,12 @@ def _computed(step: Step, start: float, moving: float) -> tuple[float, float]:
         addresses = [[area.address for area in areas] for areas in (step.outputs, step.scratch)]
         cycles = step.work.placed_cycles(*addresses)
     return start + cycles - step.early_cycles, moving
+
+
+def _tile_cycles(step: Step) -> float | None:
+    """What a step takes, where neither addresses nor the bus change that."""
+    work = step.work
+    return work.cycles if work is not None and work.stream is None and not work.below and not step.early else None
 
 
 def _moving(step: Step, copier: LocalCopier | None) -> tuple[float, float]:
