@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,14 @@ def recurrence(net: Net, x: Value) -> Value:
     gates = net.b.reshape(rows, shape=(steps, 1, width))
     y, _ = net.b.recurrence(gates, net.f32(width, width), net.f32(1, width), cell="rnn")
     return y
+
+
+def best_boxes(net: Net, x: Value) -> Value:
+    """Two boxes at most of each map."""
+    images, classes, *sizes = x.shape
+    count = prod(sizes)
+    scores = net.b.reshape(x, shape=(images, classes, count))
+    return net.b.best_boxes(net.f32(images, 4, count), scores, max_boxes=min(count, 2), iou_threshold=0.3)
 
 
 FLOATS: dict[str, Make] = {
@@ -62,6 +71,7 @@ FLOATS: dict[str, Make] = {
     "compare": lambda t, x: t.b.where(t.b.compare(x, t.f32(*x.shape), method="greater"), x, t.f32(*x.shape)),
     "is_nan": lambda t, x: t.b.cast(t.b.is_nan(x), dtype="u8"),
     "arg": lambda t, x: t.b.arg(x, method="max", axis=1, keepdims=True),
+    "best_boxes": best_boxes,
     "hardmax": lambda t, x: t.b.hardmax(x, axis=1),
     "recurrence": recurrence,
     "layer_norm": lambda t, x: t.b.layer_norm(x, axis=3, epsilon=1e-3),

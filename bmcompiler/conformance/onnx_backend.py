@@ -22,9 +22,10 @@ from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 from bmcompiler.conformance.onnx_device import run_on_target
 from bmcompiler.errors import UnsupportedError, UsageError
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, verify_module
+from bmcompiler.ir import Module, Operation, verify_module
 from bmcompiler.ir.keys import is_return
-from bmcompiler.ops.places.selection import Padded
+from bmcompiler.ops.elements.integer import Cast
+from bmcompiler.ops.places.selection import Padded, padded_op
 from bmcompiler.plugins.registry import entry_points, lookup
 
 _OLDEST_OPSET = 7
@@ -90,18 +91,19 @@ class Prepared(BackendRep):
             self._last = (key, self._import(arrays, constant))
         self.inputs_kept = len(feeds)
         module = self._last[1]
+        padded = {name: padded_op(value) for name, value in zip(module.main.output_names, module.main.returned)}
         if self.target is not None:
             self._last = None  # the target's passes change the module
             try:
-                found = run_on_target(module, feeds, self.target, self.host, self.statistics)
+                results = run_on_target(module, feeds, self.target, self.host, self.statistics)
             except UnsupportedError as error:  # what it says with fewer constants tells more
                 self._by_target = self._by_target or error
                 raise
-            return tuple(found[output.name] for output in self.model.graph.output)
-        results = run_module(module, feeds)
-        for name, value in zip(module.main.output_names, module.main.returned):
-            if isinstance(value.op, Padded):
-                results[name] = value.op.trimmed(results[name])
+        else:
+            results = run_module(module, feeds)
+        for name, op in padded.items():
+            if op is not None:
+                results[name] = op.trimmed(results[name])
         return tuple(results[output.name] for output in self.model.graph.output)
 
     def _import(self, arrays: Sequence[np.ndarray], constant: tuple[bool, ...]) -> Module:
@@ -209,10 +211,15 @@ def _as_array(name: str, value: Any) -> np.ndarray:
 def _refuse_padding_inside(module: Module) -> None:
     """Raise UnsupportedError where padding would be computed with: only outputs can be trimmed afterwards."""
     for op in module.walk():
-        if isinstance(op, Padded) and not all(is_return(user) for user in op.result.users):
+        if isinstance(op, Padded) and not _only_leaves(op):
             raise UnsupportedError(
                 "how long its result is depends on values, and other layers read it", layer=op.label, kind=op.opname
             )
+
+
+def _only_leaves(op: Operation) -> bool:
+    """Whether a result reaches nothing but outputs of the net, in whichever types."""
+    return all(is_return(user) or (isinstance(user, Cast) and _only_leaves(user)) for user in op.result.users)
 
 
 def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:

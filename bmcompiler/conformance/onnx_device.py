@@ -11,7 +11,6 @@ from bmcompiler.api import compile_module
 from bmcompiler.errors import CalibrationError, SimulatorError, UnsupportedError
 from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module
-from bmcompiler.ops.places.selection import Padded
 from bmcompiler.plugins.registry import lookup
 from bmcompiler.result import Result
 from bmcompiler.target import Target, find_target
@@ -86,12 +85,10 @@ def _of_bytes(module: Module, feeds: Mapping[str, np.ndarray], target: str, stat
 
 
 def _refuse_outputs(module: Module) -> None:
-    """Raises UnsupportedError for outputs that a model file cannot describe, or whose size only a run can tell."""
+    """Raises UnsupportedError for outputs that a model file cannot describe."""
     for name, value in zip(module.main.output_names, module.main.returned):
         if not value.type.size:
             raise UnsupportedError(f"output '{name}' is empty, which a model file cannot hold")
-        if isinstance(value.op, Padded):
-            raise UnsupportedError(f"the size of output '{name}' is known after a run only")
 
 
 def float_precision(target: Target) -> str | None:

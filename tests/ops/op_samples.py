@@ -158,6 +158,7 @@ SAMPLES: dict[str, Sample] = {
     "non_max_suppression": _binary(
         "non_max_suppression", TensorType((2, 5, 4)), TensorType((2, 3, 5)), max_boxes=2, iou_threshold=0.4
     ),
+    "best_boxes": _binary("best_boxes", TensorType((2, 4, 5)), TensorType((2, 3, 5)), max_boxes=2, iou_threshold=0.4),
     "roi_align": (
         (IMAGE,),
         lambda b, x: b.roi_align(

@@ -25,6 +25,7 @@ from bmcompiler.backends.lanes.kernels.moves.resample import ResizeKernel, Upsam
 from bmcompiler.backends.lanes.kernels.moves.selected_tiles import PaddingKernel, RepeatingKernel, SlicingKernel
 from bmcompiler.backends.lanes.kernels.moves.transposition import TransposingKernel
 from bmcompiler.backends.lanes.kernels.moves.view import ViewKernel
+from bmcompiler.backends.lanes.kernels.sums.best_boxes import BestBoxesKernel
 from bmcompiler.backends.lanes.kernels.sums.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
 from bmcompiler.backends.lanes.kernels.sums.reduce import ArgKernel, CumulateKernel, ReduceKernel
 from bmcompiler.backends.lanes.kernels.sums.softmax import HardmaxKernel, SoftmaxKernel
@@ -48,6 +49,7 @@ SHARED: tuple[type[DeviceKernel[Any]], ...] = (
     ReduceKernel,
     ArgKernel,
     CumulateKernel,
+    BestBoxesKernel,
     TransposingKernel,
     ConcatKernel,
     SplitKernel,

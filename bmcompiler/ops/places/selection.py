@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from bmcompiler.ir import TensorType
+from bmcompiler.ir import TensorType, Value
 from bmcompiler.ops.base import FLOAT, TensorOp, attr, operand, tensorop
+from bmcompiler.ops.elements.integer import Cast
 
 
 class Padded(TensorOp):
-    """Base of ops with one i64 result whose unused positions, at the end of one axis, hold -1."""
+    """Base of ops with one result of integers whose unused positions, at the end of one axis, hold -1."""
 
     padded_axis: ClassVar[int]
 
@@ -21,6 +22,14 @@ class Padded(TensorOp):
         return result.compress(used, axis=self.padded_axis)
 
 
+def padded_op(value: Value) -> Padded | None:
+    """The op whose padding a value holds: the one that makes it, or its elements in another type; None without any."""
+    op = value.op
+    while isinstance(op, Cast):
+        op = op.operands[0].op
+    return op if isinstance(op, Padded) else None
+
+
 @tensorop("non_max_suppression")
 class NonMaxSuppression(Padded):
     """Which boxes stay when those that overlap a better one of their class go, as ONNX defines it.
@@ -28,13 +37,13 @@ class NonMaxSuppression(Padded):
     boxes (N, P, 4): two opposite corners y, x, y, x in any order, or with `centered` centre x, y, width, height.
     scores (N, C, P). Per image and class the boxes with scores above score_threshold come in descending order (of equal
     scores the first box first); each stays whose intersection over union with every one that stays is at most
-    iou_threshold, up to max_boxes of them (at most P).
+    iou_threshold, up to max_boxes of them (at most P). Areas and quotients are rounded to fp32 as by ONNX Runtime.
 
     The result (R, 3) has rows image, class, box by image, class, falling score. R is constant, N * C * max_boxes, the
     most there can be; ONNX makes as many rows as boxes stay. Unused rows at the end are -1, -1, -1.
 
     %y = "tensorop.non_max_suppression"(%b, %s) {iou_threshold = 0.5, max_boxes = 3} :
-         (tensor<1x6x4xf32>, tensor<1x2x6xf32>) -> tensor<6x3xi64>
+         (tensor<1x6x4xf32>, tensor<1x2x6xf32>) -> tensor<6x3xi32>
     """
 
     picks = True
@@ -53,15 +62,53 @@ class NonMaxSuppression(Padded):
             raise self.shape_error(f"boxes {list(self.boxes.shape)} and scores {list(self.scores.shape)} do not fit")
         if not 0 < self.max_boxes <= count:
             raise self.shape_error(f"max_boxes must be 1 to {count}, got {self.max_boxes}")
-        return TensorType((images * classes * self.max_boxes, 3), "i64")
+        return TensorType((images * classes * self.max_boxes, 3), "i32")
 
     def evaluate(self, boxes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         found = selected_boxes(
             boxes, scores, self.max_boxes, self.iou_threshold, self.score_threshold, centered=self.centered
         )
-        rows = np.full(self.type.shape, -1, np.int64)
+        rows = np.full(self.type.shape, -1, np.int32)
         rows[: len(found)] = found
         return rows
+
+
+@tensorop("best_boxes")
+class BestBoxes(TensorOp):
+    """The boxes that `non_max_suppression` lets stay, class by class, in order; behind the last one -1.
+
+    corners (N, 4, P): of each box its lowest y, lowest x, highest y, highest x. scores (N, C, P). The result
+    (N, C, max_boxes) holds numbers of boxes as floats.
+
+    %y = "tensorop.best_boxes"(%b, %s) {iou_threshold = 0.5, max_boxes = 3} :
+         (tensor<1x4x6xf32>, tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
+    """
+
+    picks = True
+    corners = operand(3, FLOAT)
+    scores = operand(3)
+    max_boxes = attr(int)
+    iou_threshold = attr(float, 0.0)
+    score_threshold = attr(float, -np.inf)
+    one_type = True
+
+    def infer(self) -> TensorType:
+        (images, four, count), (batch, classes, scored) = self.corners.shape, self.scores.shape
+        if four != 4 or images != batch or count != scored:
+            raise self.shape_error(
+                f"corners {list(self.corners.shape)} and scores {list(self.scores.shape)} do not fit"
+            )
+        if not 0 < self.max_boxes <= count:
+            raise self.shape_error(f"max_boxes must be 1 to {count}, got {self.max_boxes}")
+        return TensorType((images, classes, self.max_boxes), self.corners.dtype)
+
+    def evaluate(self, corners: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        out = np.full(self.type.shape, -1, self.type.numpy)
+        for image, label in np.ndindex(*out.shape[:2]):
+            boxes = np.ascontiguousarray(corners[image].T)
+            kept = _kept(boxes, scores[image, label], self.max_boxes, self.iou_threshold, self.score_threshold)
+            out[image, label, : len(kept)] = kept
+        return out
 
 
 @tensorop("nonzero")
@@ -117,13 +164,17 @@ def _kept(boxes: np.ndarray, scores: np.ndarray, most: int, overlap: float, leas
     """Indices of at most `most` boxes by falling score, each overlapping those before by at most `overlap`."""
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > least]
-    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    limit = np.float32(overlap)
+    high, wide = (boxes[:, 2:] - boxes[:, :2]).T
+    areas = high * wide
     kept: list[int] = []
     while order.size and len(kept) < most:
         best, order = int(order[0]), order[1:]
         kept.append(best)
-        low, high = np.maximum(boxes[order, :2], boxes[best, :2]), np.minimum(boxes[order, 2:], boxes[best, 2:])
-        common = np.prod(np.maximum(high - low, 0), axis=1)
+        first, last = np.maximum(boxes[order, :2], boxes[best, :2]), np.minimum(boxes[order, 2:], boxes[best, 2:])
+        high, wide = np.maximum(last - first, 0).T
+        common = high * wide
         union = areas[order] + areas[best] - common
-        order = order[common <= overlap * union]
+        with np.errstate(all="ignore"):  # boxes without area
+            order = order[~((common > 0) & (union > 0) & (common / union > limit))]
     return kept

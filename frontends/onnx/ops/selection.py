@@ -73,7 +73,7 @@ def non_max_suppression(node: Node, b: Builder) -> Tensor:
     most, overlap, least, centered = _limits(node)
     if not most:
         return np.zeros((0, 3), np.int64)
-    return b.non_max_suppression(
+    rows = b.non_max_suppression(
         node.input(0),
         node.input(1),
         max_boxes=most,
@@ -81,6 +81,7 @@ def non_max_suppression(node: Node, b: Builder) -> Tensor:
         score_threshold=least,
         centered=centered,
     )
+    return b.cast(rows, dtype="i64")
 
 
 def _limits(node: Node) -> tuple[int, float, float, bool]:

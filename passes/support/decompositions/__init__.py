@@ -20,6 +20,7 @@ from bmcompiler.passes.support.decompositions import (
     sampling,
     spectrum,
     statistics,
+    suppression,
     whole_choices,
 )
 from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decompositions_of, decompositions_of_kind
@@ -28,5 +29,5 @@ __all__ = [
     "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
     "elementwise", "large_reduction", "layout", "linear_maps", "matrix", "placing", "pooling", "products", "recurrent",
     "reduction", "regions", "resample", "sampling", "spectrum", "statistics",
-    "whole_choices",
+    "suppression", "whole_choices",
 ]  # fmt: skip
