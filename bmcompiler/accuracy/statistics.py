@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.accuracy.pairs import Layer, Pair, real_values
-from bmcompiler.evaluation.confidence import larger_at_most
+from bmcompiler.accuracy.steep import steep_energy
+from bmcompiler.evaluation.confidence import larger_at_most, share_not_seen
 from bmcompiler.evaluation.decisions import AUTO, Decisions, decisions
 from bmcompiler.evaluation.measures import Count
 from bmcompiler.interpreter import Observer, run_function
@@ -105,7 +106,7 @@ class OutputNumbers:
     """Energy of an output and of its error, its range on the chip and in float, per channel (axis 1).
 
     `values`: how many each channel has. `undefined`: whether there were NaN or infinity in float, which count nothing.
-    `steps`: energies of error and output in each step.
+    `steps`: energies of error and output in each step. `steep`: energy of error that a step may have (`steep_energy`).
     """
 
     signal: Array | None = None
@@ -117,6 +118,7 @@ class OutputNumbers:
     values: int = 0
     undefined: bool = False
     steps: list[tuple[float, float]] = field(default_factory=list)
+    steep: float | None = None
 
     def add(self, wanted: Array, found: Array) -> None:
         """One step of samples; an output without elements has no error."""
@@ -147,9 +149,13 @@ class OutputNumbers:
 
     @property
     def at_most(self) -> float:
-        """The error that other such samples have at most (`larger_at_most`)."""
+        """The error that other such samples have at most (`larger_at_most`); as many as may be steep, are."""
         noise, signal = np.array(self.steps).T[:, :, None]
-        return self.error * sqrt(float(larger_at_most(noise, signal)[0]))
+        most = self.error * sqrt(float(larger_at_most(noise, signal)[0]))
+        if self.steep is None:
+            return most
+        steep = share_not_seen(len(self.steps)) * self.steep / max(float(signal.mean()), _TINY)
+        return max(most, sqrt(self.error**2 + steep))
 
     @property
     def channel_errors(self) -> Array:
@@ -225,6 +231,11 @@ def measure(
             numbers.add(real[name], known[name])
         for name, count in judge.count(mine, theirs).items():
             counts.setdefault(name, []).append(count)
+    errors = {
+        row.layer.real: row.noise / (row.samples * row.layer.real.type.size) for row in rows.values() if row.samples
+    }
+    for name, value in zip(outputs, pair.real.main.returned):
+        outputs[name].steep = steep_energy(value, errors)
     return Numbers(rows, outputs, judge, counts)
 
 

@@ -53,6 +53,11 @@ def _effect(counts: Sequence[Count], share: float) -> float:
     return max(1.0, between / (of * share * (1 - share)))
 
 
+def share_not_seen(steps: int) -> float:
+    """The share of samples, at most, that are of a kind of which `steps` of them had none, with the confidence SURE."""
+    return float(1 - (1 - SURE) ** (1 / steps))
+
+
 def larger_at_most(noise: Doubles, signal: Doubles) -> Doubles:
     """How many times the relative energy of errors that of other such samples is at most, with the confidence SURE.
 

@@ -151,7 +151,7 @@ def decisions(function: Function, steps: Sequence[Outputs], judged: Judged = AUT
     if callable(judged) or ":" in judged:
         own = judged if callable(judged) else find_function(judged)
         return Decisions({}, own, judged if isinstance(judged, str) else getattr(judged, "__name__", "decisions"))
-    made = {name: _maker(value) for name, value in zip(function.output_names, function.returned)}
+    made = {name: maker_of(value) for name, value in zip(function.output_names, function.returned)}
     sole, tokens = len(made) == 1, not all(value.type.is_float for value in function.arguments)
     seen = {
         name: Seen(maker, moved, [step[name] for step in steps], True, sole, tokens)
@@ -194,7 +194,7 @@ def checked_kind(judged: Judged) -> Judged:
     return judged
 
 
-def _maker(value: Value) -> tuple[Operation | None, bool]:
+def maker_of(value: Value) -> tuple[Operation | None, bool]:
     """The op that an output comes from, past ops of one operand that only move it, and whether there are any."""
     op, moved = value.op, False
     while isinstance(op, TensorOp) and op.moves_only and len(op.operands) == 1:
