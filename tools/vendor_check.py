@@ -12,9 +12,10 @@
         compiles the small networks of tools/vendor/small_nets.py with the vendor's compiler; our simulator must give
         the results of its runtime. `--record` writes what tests/bm1684/test_vendor_models.py reads.
 
-    python tools/vendor_check.py bmlang VENV [PROGRAM...] [--opt 0|1|2] [--keep DIR]
+    python tools/vendor_check.py bmlang VENV [PROGRAM...] [--target bm1684|bm1684x] [--opt 0|1|2] [--keep DIR]
         compiles BMLang programs (tools/vendor/bmlang_programs.py): every operator that the chip has in all its element
-        types, and programs of many operators in all modes of quantization; judged as "ours" is.
+        types (of the BM1684X those with floats of 16 bits), and programs of many operators in all modes of
+        quantization; judged as "ours" is.
 
     python tools/vendor_check.py bm1684x VENV [FILE...] [--keep DIR]
         files for the BM1684X (tools/vendor/bm1684x_files.py): a kernel, and recorded programs of the vendor's compiler
@@ -39,6 +40,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +104,9 @@ def _parser() -> argparse.ArgumentParser:
         directions.choices[direction].add_argument("--precision", **options)
     for direction in ("ours", "bmlang"):
         directions.choices[direction].add_argument("--opt", type=int, choices=(0, 1, 2), default=2)
-    for direction in ("ours", "time"):
+    for direction in ("ours", "bmlang", "time"):
         directions.choices[direction].add_argument("--target", choices=("bm1684", "bm1684x"), default="bm1684")
+    for direction in ("ours", "time"):
         directions.choices[direction].add_argument("--batch", type=int, default=1)
     directions.choices["ours"].add_argument("--io-dtype", choices=("float", "int8"), help="of int8 networks")
     directions.choices["ours"].add_argument("--board", action="store_true", help="by bmnet-run --device board:0")
@@ -158,20 +161,26 @@ def _judge_our(
 def _judge_bmlang(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:
     """(calls, time, verdict) of each program of a name."""
     rows = []
-    for part, judged in enumerate(bmlang_programs.compile_program(name, folder / name, arguments.opt)):
+    chip = arguments.target.upper()
+    for part, judged in enumerate(bmlang_programs.compile_program(name, folder / name, arguments.opt, chip)):
         told = f"part {part}: {judged.calls:3} calls  {len(judged.made.outputs):3} results"
         if judged.made.host:
             rows.append(("", told, f"cannot run there: {', '.join(row.kind for row in judged.made.host)} on the host"))
             continue
         try:
             vendor.info(judged.made.path)
-            theirs = vendor.run(judged.made.path, judged.inputs)
+            theirs = vendor.run(judged.made.path, {name: _known(array) for name, array in judged.inputs.items()})
         except VendorError as error:
             rows.append(("", told, f"refused: {error}"))
             continue
-        ours = Session(judged.made.path).run(judged.inputs, raw=True)
+        ours = Session(judged.made.path).run(judged.inputs)
         rows.append(("", told, _difference(ours, theirs)))
     return rows
+
+
+def _known(array: NDArray[Any]) -> NDArray[Any]:
+    """An input as numpy writes it: float32 for bf16."""
+    return array if array.dtype.kind in "fiub" else array.astype(np.float32)
 
 
 def _judge_file(vendor: Vendor, name: str, folder: Path, arguments: argparse.Namespace) -> list[tuple[str, ...]]:

@@ -167,7 +167,11 @@ def _remedy(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None], c
     if chip != "BM1684X":
         return "the BM1684X has FLOAT16 and BFLOAT16; for another chip convert the data, array.astype(np.float32)"
     floats = [dtype for dtype in found if dtype is not None and not dtype.is_integer]
-    return "cast makes one type of them" if len(floats) > 1 else None
+    if len(floats) < 2:
+        return None
+    alone = {tensor.dtype for tensor in tensors(row, given) if tensor.dtype in floats}
+    scalars = any(parameter.kind == "S" for parameter in row.parameters)
+    return "a plain number has the type of the tensor" if scalars and len(alone) == 1 else "cast makes one type of them"
 
 
 def _repeated(row: Row, outs: Sequence[Tensor | None]) -> list[Any]:

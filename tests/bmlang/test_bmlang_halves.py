@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import bmlang_samples
 import ml_dtypes
 import numpy as np
 import pytest
-from bmlang_samples import Types, arguments, call, combinations, variants
+from bmlang_samples import Types, arguments, call, combinations, values, variants
 from expected_types import allowed
 from random_programs import Writer
 
@@ -36,7 +37,7 @@ from bmcompiler.bmlang import (
     Tensor,
 )
 from bmcompiler.errors import RuntimeUseError, UsageError
-from bmcompiler.frontends.bmlang.numbers import numpy_type
+from bmcompiler.frontends.bmlang.numbers import largest, numpy_type
 from bmcompiler.frontends.bmlang.typings import EVERY, accepted
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.runtime import Session
@@ -47,6 +48,7 @@ BITS = {FLOAT32: 24, FLOAT16: 11, BFLOAT16: 8}
 """Of a number."""
 ON_THE_HOST = {row.name for row in TABLE.values() if row.host} - {"topk"}
 TAKES_FLOATS = [name for name, row in TABLE.items() if "F" in row.typing(CHIP) and name != "constdata"]
+PRODUCTS = ("conv", "deconv", "matrix_mul")
 TOGETHER = 24
 Case = tuple[str, Types, Types]
 
@@ -126,6 +128,8 @@ def test_floats_of_two_types_do_not_meet_without_a_cast() -> None:
             bmlang.add(x, y)
         assert "\n" not in str(error.value)
         assert (x + bmlang.cast(y, dtype=FLOAT16)).dtype == FLOAT16
+        with pytest.raises(UsageError, match="Remedy: a plain number has the type of the tensor"):
+            bmlang.muls(x, Scalar(0.1))
         assert (x * 0.1).get_data().tolist() == [np.float16(0.1)] * 3
         with pytest.raises(UsageError, match="scalar 70000 is no FLOAT16 number, as it must be beside FLOAT16"):
             x * 70000
@@ -164,7 +168,8 @@ def test_an_operator_is_chip_commands_with_the_bits_of_eager_results(name: str, 
         assert bool(made.host) == (name in ON_THE_HOST), made.host
 
 
-def compiled(name: str, chosen: list[Case], folder: Path) -> Compilation:
+def compiled(name: str, chosen: list[Case], folder: Path, compare: bool = True) -> Compilation:
+    """A program of these calls, whose results have the bits of eager ones, and are near those of frameworks."""
     given = [
         arguments(TABLE[name], ins, outs, variant, np.random.default_rng(number))
         for number, (variant, ins, outs) in enumerate(chosen)
@@ -176,10 +181,35 @@ def compiled(name: str, chosen: list[Case], folder: Path) -> Compilation:
         found = program.compile_with_check("one", program.inputs, [one for each in made for one in each], 2)
     assert not any(found.errors.values()), (chosen, found.errors)
     with bmlang.init(COMPUTE_CPU, CHIP):
-        for chips, one, case in zip(made, given, chosen) if name != "sequence_gen" else ():
+        for chips, one, case in zip(made, given, chosen) if compare and name != "sequence_gen" else ():
             for chip, exact in zip(chips, call(name, one, case[2])):
                 near(chip, exact.get_data(), case)
     return found
+
+
+def special(rng: np.random.Generator, shape: tuple[int, ...], dtype: DataType) -> Any:
+    """Random numbers, a quarter of the floats infinite, missing, zeros, the largest, or denormal."""
+    array = values(rng, shape, dtype)
+    if not dtype.is_integer:
+        most, least = largest(array.dtype), 6e-8 if dtype == FLOAT16 else 1e-39
+        some = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, most, -most, least, -least]).astype(array.dtype)
+        flat = array.reshape(-1)
+        flat[rng.integers(0, flat.size, max(flat.size // 4, 1))] = rng.choice(some, max(flat.size // 4, 1))
+    return array
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("half", HALVES, ids=lambda half: half.name)
+@pytest.mark.parametrize("name", [name for name in TAKES_FLOATS if name not in PRODUCTS])
+def test_special_numbers_have_the_same_bits_on_the_chip(
+    name: str, half: DataType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products are left out: weights that are not finite are refused."""
+    monkeypatch.setattr(bmlang_samples, "values", special)
+    every = cases(name, half)
+    for first in range(0, len(every), TOGETHER):
+        with np.errstate(all="ignore"):
+            compiled(name, every[first : first + TOGETHER], tmp_path, compare=False)
 
 
 def near(got: Tensor, want: Any, case: Case) -> None:
@@ -254,6 +284,21 @@ def test_the_reference_file_has_two_bytes_a_number(tmp_path: Path) -> None:
         program.compile_with_check("one", [x], [x * 2.0])
     for name, numbers in (("input_ref_data.dat", [1.0, -2.5, 0.125]), ("output_ref_data.dat", [2.0, -5.0, 0.25])):
         assert (tmp_path / name).read_bytes() == np.array(numbers, ml_dtypes.bfloat16).tobytes()
+
+
+def test_integers_that_rounding_tells_apart_need_the_arithmetic_of_the_chip(tmp_path: Path) -> None:
+    """Means of windows, whose factor the chip rounds: some are greater than a number here and not there."""
+    data = np.random.default_rng(0).uniform(90, 110, (1, 8, 20, 20)).astype(np.float16)
+    window = PoolParam(1, 1, 0, 0, 0, 0, 3, 3, PoolType.AVE)
+    for arithmetic in Arithmetic:
+        with bmlang.init(BOTH, CHIP, tmp_path, arithmetic=arithmetic) as program:
+            x = Tensor("x", data=data)
+            y = bmlang.cast(bmlang.pool(x, window) * 16.0, dtype=INT32)
+            if arithmetic == Arithmetic.CHIP:
+                program.compile_with_check("one", [x], [y])
+            else:
+                with pytest.raises(RuntimeUseError, match=r"differs from its reference .* Remedy: with arithmetic="):
+                    program.compile_with_check("one", [x], [y])
 
 
 @pytest.mark.parametrize("method", list(ReduceMethodType)[:2], ids=lambda method: method.name)

@@ -1,7 +1,8 @@
 """BMLang programs that the vendor's runtime judges: each operator in all its element types, and a few of many.
 
 Programs of one operator come from the samples of its tests, and hold a call for each choice of types that the BM1684
-takes, all modes of products and functions of `active` among them. Operators that the host computes have none.
+takes, all modes of products and functions of `active` among them. Those for the BM1684X are what it has beyond that,
+choices with floats of 16 bits. Operators that the host computes have none.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from bmcompiler import bmlang
 from bmcompiler.bmlang import (
     BOTH,
+    FLOAT32,
     INT8,
     INT16,
     INT32,
@@ -35,7 +37,7 @@ from bmcompiler.bmlang import (
     Tensor,
 )
 from bmcompiler.frontends.bmlang.numbers import numpy_type
-from bmcompiler.frontends.bmlang.typings import accepted
+from bmcompiler.frontends.bmlang.typings import ALL, HALVES, accepted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "bmlang"))
 
@@ -64,11 +66,11 @@ def names() -> list[str]:
     return [*COMPOSED, *(name for name, row in TABLE.items() if not row.host and name != "constdata")]
 
 
-def compile_program(name: str, folder: Path, opt: int) -> Iterator[Judged]:
+def compile_program(name: str, folder: Path, opt: int, chip: str = "BM1684") -> Iterator[Judged]:
     """The programs called `name`, one after the other. Raises BMError."""
-    makers = [COMPOSED[name]] if name in COMPOSED else list(_of_operator(name))
+    makers = [COMPOSED[name]] if name in COMPOSED else list(_of_operator(name, chip))
     for make in makers:
-        with bmlang.init(BOTH, "BM1684", folder) as program:
+        with bmlang.init(BOTH, chip, folder) as program:
             outputs = make(np.random.default_rng(1))
             calls = program.calls
             made = program.compile(name, opt, outputs=outputs)
@@ -77,13 +79,15 @@ def compile_program(name: str, folder: Path, opt: int) -> Iterator[Judged]:
 
 
 # -- one operator ------------------------------------------------------------------------------------------------------
-def _of_operator(name: str) -> Iterator[Make]:
+def _of_operator(name: str, chip: str) -> Iterator[Make]:
     row = TABLE[name]
+    halves = HALVES if chip == "BM1684X" else ()
     cases = [
         (variant, ins, outs)
         for variant in variants(row)
-        for ins, outs in combinations(row)
-        if accepted(row.typing("BM1684"), variant, ins, outs, False)
+        for of in ([(*ALL, half) for half in halves] or [ALL])
+        for ins, outs in combinations(row, of)
+        if accepted(row.typing(chip), variant, ins, outs, False) and (not halves or of[-1] in (*ins, *outs))
     ]
     for start in range(0, len(cases), MOST_CALLS):
 
@@ -143,11 +147,12 @@ def _quantized_layers(rng: np.random.Generator, mode: QCalMode) -> Outputs:
 
 
 def _random(seed: int) -> Make:
-    """Ten random operators on random inputs, every second program with floats."""
+    """Ten random operators on random inputs, every second program with floats; on the BM1684X of floats alone."""
 
     def make(rng: np.random.Generator) -> Outputs:
         program = bmlang.current()
-        made = dict.fromkeys(Writer(seed, bool(seed % 2)).program(10))
+        types = (FLOAT32, *HALVES) if program.chip == "BM1684X" else bool(seed % 2)
+        made = dict.fromkeys(Writer(seed, types).program(10))
         return [tensor for tensor in made if tensor not in program.inputs and program.recorded(tensor) is not None]
 
     return make
