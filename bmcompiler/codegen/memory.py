@@ -259,19 +259,20 @@ def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = 
         _settle(lives, found)
         return fit.end(found)
     generator = random.Random(0)
+    highest = fit.turns(order, found, best)
     for _ in range(min(tries, _MOST_WORK // (1 + len(lives) + sum(map(len, fit.rivals))))):
         if best <= enough:
             break
-        ends = fit.ends(found)
-        at = generator.choice([at for at, i in enumerate(order) if ends[i] == best])
-        in_its_way = [before for before in range(at) if order[before] in fit.rivals[order[at]]]
+        at = generator.choice(highest)
+        rivals = fit.rivals[order[at]]
+        in_its_way = [before for before in range(at) if order[before] in rivals]
         turns = in_its_way if in_its_way and generator.random() < _IN_ITS_WAY else range(max(1, at))
         turn = generator.choice(turns)
         moved = [*order[:turn], order[at], *order[turn:at], *order[at + 1 :]]
         places = fit.places_again(moved, turn, found, best)
-        end = fit.end(places)
-        if end <= best:
-            best, order, found = end, moved, places
+        if places is not None:
+            best, order, found = fit.end(places), moved, places
+            highest = fit.turns(order, found, best)
     _settle(lives, found)
     return best
 
@@ -293,8 +294,8 @@ def _rivals(lives: Sequence[Lifetime]) -> list[set[int]]:
     return found
 
 
-_Places = list[tuple[int, int] | None]
-"""Of each lifetime where it begins and where the next one can; None before its turn."""
+_Places = list[tuple[int, int, int] | None]
+"""Of each lifetime where it begins, where the next one can, and where it ends; None before its turn."""
 
 
 class _Fit:
@@ -311,43 +312,44 @@ class _Fit:
             found[i] = self._lowest(i, found)
         return found
 
-    def places_again(self, order: Sequence[int], turn: int, before: _Places, most: int) -> _Places:
+    def places_again(self, order: Sequence[int], turn: int, before: _Places, most: int) -> _Places | None:
         """The same where number `turn` has its turn sooner than in the order that led to the places `before`.
 
-        What has no rival in another place stays where it was. The first that ends above `most` is the last one.
+        What has no rival in another place stays where it was. None where one ends above `most`.
         """
-        found: _Places = [None] * len(self.sizes)
-        for i in order[:turn]:
-            found[i] = before[i]
+        found, later = [*before], order[turn:]
+        for i in later:
+            found[i] = None
         moved = {order[turn]}
-        for i in order[turn:]:
+        for i in later:
             if i not in moved and moved.isdisjoint(self.rivals[i]):
                 found[i] = before[i]
                 continue
             found[i] = place = self._lowest(i, found)
             if place != before[i]:
                 moved.add(i)
-                if place[0] + self.sizes[i] > most:
-                    break
+                if place[2] > most:
+                    return None
         return found
 
-    def _lowest(self, i: int, taken: _Places) -> tuple[int, int]:
+    def _lowest(self, i: int, taken: _Places) -> tuple[int, int, int]:
         """The lowest place beside what its rivals have taken."""
         offset, size = self._base, self.sizes[i]
-        for start, stop in sorted(filter(None, map(taken.__getitem__, self.rivals[i]))):
+        for start, stop, _ in sorted(filter(None, map(taken.__getitem__, self.rivals[i]))):
             if stop > offset:
                 if offset + size <= start:
                     break
                 offset = stop
-        return offset, _up(offset + size, self._align)
-
-    def ends(self, places: _Places) -> list[int]:
-        """Where each ends, the base before its turn."""
-        return [self._base if place is None else place[0] + size for place, size in zip(places, self.sizes)]
+        return offset, _up(offset + size, self._align), offset + size
 
     def end(self, places: _Places) -> int:
-        """Of all that has a place."""
-        return max(self.ends(places), default=self._base)
+        """Of all together."""
+        return max((place[2] for place in places if place is not None), default=self._base)
+
+    @staticmethod
+    def turns(order: Sequence[int], places: _Places, end: int) -> list[int]:
+        """Whose turns those are that end there."""
+        return [at for at, i in enumerate(order) if (place := places[i]) is not None and place[2] == end]
 
 
 def _settle(lives: Sequence[Lifetime], places: _Places) -> None:
