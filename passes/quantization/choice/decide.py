@@ -113,6 +113,7 @@ def decide(
     found = chosen(wanted.ways)
     if wanted.ways.finer and not wanted.aim.given and found.misses:
         found = found.or_better(chosen(replace(wanted.ways, modes=wanted.ways.finer)))
+    found.notes[-1] += found.offer()
     found.in_float = {**choice.in_float, **found.in_float}
     return found
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil, sqrt
 
 import numpy as np
@@ -29,6 +30,7 @@ class Choice:
     modes: by layer. in_float: reason by op. errors: what the layer's own integers add to its result, relative. why:
     reason by layer. notes: sentences for the summary. measured: what the assignment does. cycles: of its program,
     and dear: whether accuracy took these beyond what it may cost (`Ways.share`), both where others may be compared.
+    offer: tries and says what less error would cost; only the choice that is taken is asked.
     """
 
     modes: dict[Operation, str] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class Choice:
     measured: Measured | None = None
     cycles: int | None = None
     dear: bool = False
+    offer: Callable[[], str] = lambda: ""
 
     @property
     def misses(self) -> bool:
@@ -79,7 +82,8 @@ def told(search: Search, found: Found, weighing: Weighing, *, explains: bool) ->
         if unit.head not in trials.fixed and unit in weighing.own:
             choice.errors[unit.head] = weighing.relative(unit, option.name)
             choice.why[unit.head] = _why(option, cheap, names) if explains else ""
-    choice.notes.append(_sentence(search, found, choice, names) + _decided(search, found) + _better(search, found))
+    choice.notes.append(_sentence(search, found, choice, names) + _decided(search, found))
+    choice.offer = partial(_better, search, found)
     return choice
 
 
