@@ -269,9 +269,9 @@ def pack(lives: Sequence[Lifetime], base: int, align: int, enough: int | None = 
         turns = in_its_way if in_its_way and generator.random() < _IN_ITS_WAY else range(max(1, at))
         turn = generator.choice(turns)
         moved = [*order[:turn], order[at], *order[turn:at], *order[at + 1 :]]
-        places = fit.places_again(moved, turn, found, best)
-        if places is not None:
-            best, order, found = fit.end(places), moved, places
+        again = fit.places_again(moved, turn, found, best)
+        if again is not None:
+            best, order, found = fit.end(again), moved, again
             highest = fit.turns(order, found, best)
     _settle(lives, found)
     return best
