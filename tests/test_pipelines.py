@@ -98,6 +98,7 @@ def test_help_prints_the_table_with_its_reasons(chip: str, capsys: pytest.Captur
 
 
 ASKED = {
+    "kept-orders": "least_cycles",
     "fill-image-slots": "target.image_slots(",
     "half-precision": "unsupported_reason(self._target, ",
     "split-images": "target.planned_cycles(",

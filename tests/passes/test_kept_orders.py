@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import bmcompiler
+from bmcompiler.analysis.estimate import estimate
 from bmcompiler.interpreter import run_module
-from bmcompiler.ir import Module, TensorType, Value, verify_module
+from bmcompiler.ir import Function, Module, TensorType, Value, copy_module, verify_module
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.core import Weight
-from bmcompiler.passmanager import PassContext, run_pipeline
+from bmcompiler.ops.places.index import Gather
+from bmcompiler.passes.schedule import kept_orders
+from bmcompiler.passes.schedule.kept_orders import KeptOrders
+from bmcompiler.passmanager import PassContext, PassResult, run_pipeline
 from bmcompiler.target import find_target
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "models"))
+import swin
+from transformers import real
 
 ROWS, WIDTH = 784, 64
 
@@ -147,3 +159,58 @@ def test_chains_longer_than_pythons_stack(gathered: bool) -> None:
     if gathered:
         y = net.mixed(net.ordered(y, np.argsort(order)))
     assert left(net.b.outputs([net.b.add(y, x)], ["y"])) <= 1 + gathered
+
+
+def test_it_is_undone_where_the_plan_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all rows, and for those of one number of rows alone."""
+    net, (order,) = Net(), orders(1)
+    first = net.mixed(net.layer(net.layer(net.input(), order), order))
+    few = order[order < ROWS // 2]
+    y = net.b.input("z", TensorType((ROWS // 2, WIDTH)))
+    for _ in range(2):
+        inner = net.b.softmax(net.ordered(y, few), axis=0)
+        y = net.b.add(y, net.ordered(inner, np.argsort(few)))
+    module = net.b.outputs([first, net.b.softmax(y, axis=0)], ["a", "b"])
+    before = _counted(module.main)
+
+    def longer(size: int) -> None:
+        """Each gather of as many rows that is left out is said to cost more than the others save."""
+
+        def cycles(function: Function, *_: object) -> float:
+            found = _counted(function)
+            return float(sum(found.values()) - 3 * found[size])
+
+        monkeypatch.setattr(kept_orders, "least_cycles", cycles)
+
+    context = PassContext(find_target("bm1684x"))
+    longer(ROWS)
+    changed = copy_module(module)
+    assert run_pipeline(changed, "kept-orders", context)
+    after = _counted(changed.main)
+    assert after[ROWS] == before[ROWS]
+    assert after[ROWS // 2] < before[ROWS // 2]
+    monkeypatch.setattr(kept_orders, "least_cycles", lambda function, *_: -sum(_counted(function).values()))
+    assert not run_pipeline(module, "kept-orders", context)
+    assert _counted(module.main) == before
+
+
+def _counted(function: Function) -> Counter[int]:
+    return Counter(op.type.shape[0] for op in function.ops if isinstance(op, Gather))
+
+
+@pytest.mark.slow
+def test_maps_that_do_not_stay_in_local_memory_take_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two layers of windows on 112 x 112 places, whose rows are stored between ops in either order."""
+    net = swin.Swin("large", 112, swin.WIDTH, swin.HEADS[0])
+    shape = (1, 112, 112, swin.WIDTH)
+    model = net.model([real("map", shape)], **{swin.layers(net, "stage", "map", 2): shape})
+
+    def cycles() -> float:
+        result = bmcompiler.compile(model, target="bm1684x", quantize="f16", check="never")
+        found = estimate(result)
+        assert found is not None
+        return found.cycles
+
+    taken = cycles()
+    monkeypatch.setattr(KeptOrders, "run", lambda *_: PassResult(False))
+    assert taken <= cycles()
