@@ -7,8 +7,16 @@ from bmcompiler.errors import SimulatorError
 from bmcompiler.instructions.isa import Fields
 
 
-def window_of(f: Fields) -> Window:
-    """Geometry from the fields. Raises SimulatorError when the result reads beyond the padded input."""
+def window_of(f: Fields, *, counted: bool = True) -> Window:
+    """Geometry from the fields.
+
+    Args:
+        counted: whether the engine counts windows by itself: a result of fewer is none, then (vendor's C models:
+            convolutions on the BM1684, all on the BM1684X).
+
+    Raises:
+        SimulatorError: the result reads beyond the padded input, or has not all windows.
+    """
     window = Window(
         (f["opd1_h"], f["opd1_w"]),
         (f["res_op_y_str"], f["res_op_x_str"]),
@@ -23,4 +31,8 @@ def window_of(f: Fields) -> Window:
     have = window.padded((f["opd0_h"], f["opd0_w"]))
     if any(need > size for need, size in zip(window.reach, have)):
         raise SimulatorError(f"result {window.out} reads {window.reach} of a padded input of {have} pixels")
+    if counted and any(size - need >= step for need, size, step in zip(window.reach, have, window.stride)):
+        raise SimulatorError(
+            f"result {window.out} is less than what windows give that step by {window.stride} over {have} pixels"
+        )
     return window

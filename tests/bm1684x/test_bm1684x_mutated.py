@@ -143,22 +143,27 @@ def test_damaged_commands_run_or_are_refused() -> None:
 
 BIG = (1 << 16) - 1
 SIZES = {f"{name}_{axis}": size for name, size in (("res0", 60000), ("opd0", BIG)) for axis in "chw"}
+WINDOWS = {"opd0_h": 60000, "opd0_w": 60000}
+LARGER = {"opd0_h": 60006, "opd0_w": 60006, "opd1_h": 7, "opd1_w": 7}
+"""What results of 60,000 rows and columns read, by windows of 1 and of 7."""
 
 
 @pytest.mark.parametrize(
     ("layout", "fields", "work"),
     [
-        (isa.CONV, {"tsk_typ": Task.CONV, "opd1_h": 7, "opd1_w": 7}, "weights"),
-        (isa.CONV, {"tsk_typ": Task.CONV, "opd0_prec": Precision.FP32, "res0_c": 64, "opd0_c": 4096}, "products"),
-        (isa.CONV, {"tsk_typ": Task.CONV, "opd0_prec": Precision.FP16, "res0_c": 64, "opd0_c": 512}, "half products"),
+        (isa.CONV, {"tsk_typ": Task.CONV} | LARGER, "weights"),
+        (isa.CONV, {"tsk_typ": Task.CONV, "opd0_prec": Precision.FP32, "res0_c": 64, "opd0_c": 4096} | WINDOWS,
+         "products"),
+        (isa.CONV, {"tsk_typ": Task.CONV, "opd0_prec": Precision.FP16, "res0_c": 64, "opd0_c": 512} | WINDOWS,
+         "half products"),
         (isa.MM2, {"tsk_typ": Task.MATRIX, "tsk_eu_typ": 4, "opd0_prec": Precision.BF16}, "half products"),
         (isa.MM, {"tsk_typ": Task.MATRIX, "tsk_eu_typ": 1, "opd0_prec": Precision.FP32,
                   "opd0_n": 9, "opd0_w": BIG, "opd1_w": BIG}, "products"),
         (isa.MM, {"tsk_typ": Task.MATRIX, "tsk_eu_typ": 1, "opd0_prec": Precision.INT32,
                   "res0_prec": Precision.INT32, "opd0_w": 99, "opd1_w": 99,
                   "opd0_n": BIG}, "long products"),
-        (isa.PORD, {"tsk_typ": Task.POOL_OR_DEPTHWISE, "opd1_h": 7, "opd1_w": 7}, "taps"),
-        (isa.PORD, {"tsk_typ": Task.POOL_OR_DEPTHWISE, "res0_c": 64, "res0_h": 1, "res0_w": 1, "opd0_h": 200,
+        (isa.PORD, {"tsk_typ": Task.POOL_OR_DEPTHWISE} | LARGER, "taps"),
+        (isa.PORD, {"tsk_typ": Task.POOL_OR_DEPTHWISE, "res0_c": 64, "res0_h": 3185, "res0_w": 3185, "opd0_h": 200,
                     "opd0_w": 200, "opd0_x_ins0": 15, "opd0_y_ins0": 15}, "pixels"),
         (isa.SFU, {"tsk_typ": Task.SFU, "tsk_eu_typ": 12, "opd1_n": BIG, "opd0_prec": Precision.FP32,
                    "res0_prec": Precision.FP32}, "terms"),

@@ -138,7 +138,7 @@ def _integer_end(ops: Operands, averaging: bool = False) -> tuple[Callable[[IntA
 def window_step(ops: Operands) -> Step:
     """Step of max pooling, average pooling or depthwise convolution. Raises SimulatorError for other operations."""
     f = ops.fields
-    window = window_of(f)
+    window = window_of(f, counted=False)
     if f["tsk_eu_typ"] == Eu.MAX:
         return _max_pooling(ops, window)
     if f["tsk_eu_typ"] != Eu.MAC:

@@ -163,11 +163,17 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
             step += len(_CORNERS) * recipes.corner.cycles(shape)
         more = len(self.parts(op, classes, part)) - 1
         step += more * (2 * recipes.larger.cycles(small) + len(_CORNERS) * recipes.total.cycles(small))
+        step += more * (2 + len(_CORNERS)) * self._longer_in_place(small)
         count = op.scores.shape[2]
         behind = self.rows(op) * self.chip.execution_units - count
         first = recipes.admitted.cycles((1, classes, 1, count))
         filled = self.machine.cycles.pass_cycles((1, classes, 1, behind), 4) if behind else 0
         return first + filled + op.max_boxes * step
+
+    def _longer_in_place(self, shape: Shape) -> int:
+        """Cycles that a command of two operands takes more where its result overwrites one."""
+        apart, in_place = (self.machine.cycles.pass_cycles(shape, 4, 1, True, over) for over in (False, True))
+        return in_place - apart
 
     def parts(self, op: BestBoxes, classes: int, part: int) -> list[Shape]:
         """The tiles that are computed one after the other."""

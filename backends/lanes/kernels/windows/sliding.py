@@ -108,14 +108,18 @@ class SlidingKernel(LocalKernel[OpT]):
         """
         axes = self.windows(op)
         whole = [interval == (0, size) for interval, size in zip(box[2:], op.type.shape[2:])]
-        needs = [a.whole(i[1]) if all(whole) else a.need(*i) for a, i in zip(axes, box[2:])]
+        passed = [all(whole) and axis.stride <= self.chip.most_step for axis in axes]
+        reads = [axis.need(*interval) for axis, interval in zip(axes, box[2:])]
+        needs = [a.whole(i[1]) if passes else read for a, i, passes, read in zip(axes, box[2:], passed, reads)]
         source: Box = (box[0], channels, *((need.lo, need.hi) for need in needs))
         pads = needs[0].before, needs[0].after, needs[1].before, needs[1].after
         frame = pads if self.fills(op) else (*pads[:2], 0, 0) if fill_rows else (0, 0, 0, 0)
         n, c, h, w = extents(source)
         shape = (n, c, h + frame[0] + frame[1], w + frame[2] + frame[3])
         top, bottom, left, right = (pad - filled for pad, filled in zip(pads, frame))
-        down, across = (axis.stride if hi - lo > 1 else 1 for axis, (lo, hi) in zip(axes, box[2:]))
+        # the step of a single window passes over what is not read behind it: the engine counts windows by it
+        steps = zip(axes, needs, reads, box[2:])
+        down, across = (axis.stride if hi - lo > 1 or need != read else 1 for axis, need, read, (lo, hi) in steps)
         below, beside = (axis.insert if need.hi - need.lo > 1 else 0 for axis, need in zip(axes, needs))
         geometry = Geometry(
             (shape[2], shape[3]),
