@@ -11,8 +11,7 @@ def window_of(f: Fields, *, counted: bool = True) -> Window:
     """Geometry from the fields.
 
     Args:
-        counted: whether the engine counts windows by itself: a result of fewer is none, then (vendor's C models:
-            convolutions on the BM1684, all on the BM1684X).
+        counted: whether the engine counts windows by itself: a result of fewer is none, then (vendor's C models).
 
     Raises:
         SimulatorError: the result reads beyond the padded input, or has not all windows.
