@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 from onnx_models import graph_model, op_model, reference
@@ -178,3 +179,49 @@ def test_more_steps_than_a_program_should_have_are_the_hosts_and_it_says_so(chip
     made = b.best_boxes(b.input("c", TensorType((1, 4, 2000))), b.input("s", TensorType((1, 1, 2000))), max_boxes=2000)
     assert made.op is not None
     assert "At most 1024 boxes may be selected" in str(unsupported_reason(find_target(chip), made.op))
+
+
+def detector_tail(anchors: int, classes: int) -> onnx.ModelProto:
+    """Offsets and logits of an SSD: boxes about their anchors, sigmoids without the background, and suppression."""
+    rng = np.random.default_rng(3)
+    centres, sizes = rng.uniform(0, 1, (1, anchors, 2)), rng.uniform(0.05, 0.3, (1, anchors, 2))
+    constants = {
+        "two": np.array([2, 2]), "tenth": np.float32(0.1), "fifth": np.float32(0.2), "half": np.float32(0.5),
+        "centres": centres.astype(np.float32), "sizes": sizes.astype(np.float32),
+        "first": np.array([1]), "end": np.array([classes + 1]), "axis": np.array([2]),
+        "most": np.array([20]), "overlap": np.array([0.5], np.float32), "least": np.array([0.3], np.float32),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Split", ["x", "two"], ["at", "extent"], axis=2),
+        helper.make_node("Mul", ["at", "tenth"], ["at_scaled"]),
+        helper.make_node("Mul", ["at_scaled", "sizes"], ["moved"]),
+        helper.make_node("Add", ["moved", "centres"], ["centre"]),
+        helper.make_node("Mul", ["extent", "fifth"], ["extent_scaled"]),
+        helper.make_node("Exp", ["extent_scaled"], ["factor"]),
+        helper.make_node("Mul", ["factor", "sizes"], ["size"]),
+        helper.make_node("Mul", ["size", "half"], ["radius"]),
+        helper.make_node("Sub", ["centre", "radius"], ["low"]),
+        helper.make_node("Add", ["centre", "radius"], ["high"]),
+        helper.make_node("Concat", ["low", "high"], ["boxes"], axis=2),
+        helper.make_node("Sigmoid", ["logits"], ["chances"]),
+        helper.make_node("Slice", ["chances", "first", "end", "axis"], ["objects"]),
+        helper.make_node("Transpose", ["objects"], ["scores"], perm=[0, 2, 1]),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["rows"]),
+    ]
+    inputs = {"x": (1, anchors, 4), "logits": (1, anchors, classes + 1)}
+    return graph_model(nodes, inputs, ["rows", "boxes"], constants)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_detector_with_its_head_is_the_chips_as_a_whole(chip: str) -> None:
+    model, rng = detector_tail(300, 4), np.random.default_rng(4)
+    shapes = {"x": (1, 300, 4), "logits": (1, 300, 5)}
+    feeds = {name: 2 * rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    want = reference(model, feeds)
+    result = bmcompiler.compile_module(import_onnx(model), target=chip, quantize="f32", check="always")
+    assert {row.where for row in result.rows} == {chip}
+    found = result.session().run(feeds)
+    rows = found["rows"][found["rows"][:, 0] >= 0]
+    assert len(rows) > 20
+    np.testing.assert_array_equal(rows, want["rows"])
+    np.testing.assert_allclose(found["boxes"], want["boxes"], rtol=1e-5, atol=1e-6)
