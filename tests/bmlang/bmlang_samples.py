@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from bmcompiler import bmlang
 from bmcompiler.bmlang import (
     ActiveType,
     ArgParam,
@@ -39,6 +40,7 @@ MODES = {
     "asymmetric": QCalMode.HighPrecisionAsymmetric,
 }
 Types = tuple[DataType, ...]
+Case = tuple[str, Types, Types]
 
 
 @register_cpu_function("bmlang_sample")
@@ -236,8 +238,6 @@ def _product_param(row: Row, variant: str, ins: Types, outs: Types) -> Any:
 
 def call(name: str, given: dict[str, Any], outs: Types) -> tuple[Tensor, ...]:
     """Call an operator with outputs of given types."""
-    from bmcompiler import bmlang
-
     row = TABLE[name]
     made = [Tensor(dtype=dtype) for dtype in outs]
     named: dict[str, Any] = dict(given)
@@ -248,3 +248,19 @@ def call(name: str, given: dict[str, Any], outs: Types) -> tuple[Tensor, ...]:
     function: Callable[..., Any] = getattr(bmlang, name)
     function(**named)
     return tuple(made)
+
+
+def given_to(name: str, chosen: Sequence[Case], seed: int = 0) -> list[dict[str, Any]]:
+    """Arguments of each call, drawn by its number from a seed on."""
+    return [
+        arguments(TABLE[name], ins, outs, variant, np.random.default_rng(seed + number))
+        for number, (variant, ins, outs) in enumerate(chosen)
+    ]
+
+
+def called(name: str, given: Sequence[dict[str, Any]], chosen: Sequence[Case]) -> list[tuple[Tensor, ...]]:
+    """What the calls give inside a program; a sequence is a constant by itself, which needs an input beside it."""
+    made = [call(name, one, outs) for one, (_, _, outs) in zip(given, chosen)]
+    if name == "sequence_gen":
+        return [(bmlang.add(one, Tensor(data=one.get_data())),) for (one,) in made]
+    return made

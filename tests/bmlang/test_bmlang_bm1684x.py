@@ -7,22 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bmlang_samples import arguments, call
-from test_bmlang_chip import NAMES, ON_THE_HOST, TOGETHER, Case, cases, same
+from bmlang_samples import Case, call, called, given_to
+from test_bmlang_chip import NAMES, ON_THE_HOST, TOGETHER, cases, same
 
 from bmcompiler import bmlang
-from bmcompiler.bmlang import (
-    BOTH,
-    COMPUTE_CPU,
-    FLOAT32,
-    INT16,
-    TABLE,
-    Arithmetic,
-    Compilation,
-    ConvParam,
-    QCalMode,
-    Tensor,
-)
+from bmcompiler.bmlang import BOTH, COMPUTE_CPU, FLOAT32, INT16, Arithmetic, Compilation, ConvParam, QCalMode, Tensor
 
 CHIP = "BM1684X"
 AT_HOME = ON_THE_HOST ^ {"topk"}
@@ -30,14 +19,9 @@ AT_HOME = ON_THE_HOST ^ {"topk"}
 
 def check(name: str, chosen: Sequence[Case], folder: Path, level: int = 2) -> Compilation:
     """Compile calls of one operator as one program: chip, eager chip arithmetic and plain arithmetic agree."""
-    given = [
-        arguments(TABLE[name], ins, outs, variant, np.random.default_rng(number))
-        for number, (variant, ins, outs) in enumerate(chosen)
-    ]
+    given = given_to(name, chosen)
     with bmlang.init(BOTH, CHIP, folder, arithmetic=Arithmetic.CHIP) as program:
-        made = [call(name, one, outs) for one, (_, _, outs) in zip(given, chosen)]
-        if name == "sequence_gen":  # a constant by itself; a program needs an input
-            made = [(bmlang.add(one, Tensor(data=one.get_data())),) for (one,) in made]
+        made = called(name, given, chosen)
         compiled = program.compile_with_check("one", program.inputs, [one for each in made for one in each], level)
         assert not any(compiled.errors.values()), (chosen, compiled.errors)
     with bmlang.init(COMPUTE_CPU, CHIP):

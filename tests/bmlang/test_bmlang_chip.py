@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bmlang_samples import Types, arguments, call, combinations, variants
+from bmlang_samples import Case, call, called, combinations, given_to, variants
 
 from bmcompiler import bmlang
 from bmcompiler.bmlang import (
@@ -32,7 +32,6 @@ ON_THE_HOST = {row.name for row in TABLE.values() if row.host}
 POINTS = ("left_zero_point", "right_zero_point", "output_zero_point")
 TOGETHER = 16
 """Calls in a program."""
-Case = tuple[str, Types, Types]
 
 
 def cases(name: str) -> list[Case]:
@@ -51,14 +50,9 @@ def check(name: str, chosen: Sequence[Case], folder: Path, level: int, seed: int
 
     Chip, eager chip arithmetic and eager framework arithmetic agree.
     """
-    given = [
-        arguments(TABLE[name], ins, outs, variant, np.random.default_rng(seed + number))
-        for number, (variant, ins, outs) in enumerate(chosen)
-    ]
+    given = given_to(name, chosen, seed)
     with bmlang.init(BOTH, "BM1684", folder, arithmetic=Arithmetic.CHIP) as program:
-        made = [call(name, one, outs) for one, (_, _, outs) in zip(given, chosen)]
-        if name == "sequence_gen":  # a constant by itself; a program needs an input
-            made = [(bmlang.add(one, Tensor(data=one.get_data())),) for (one,) in made]
+        made = called(name, given, chosen)
         compiled = program.compile_with_check("one", program.inputs, [one for each in made for one in each], level)
         assert not any(compiled.errors.values()), (chosen, compiled.errors)
     with bmlang.init(COMPUTE_CPU, "BM1684"):

@@ -9,7 +9,7 @@ import bmlang_samples
 import ml_dtypes
 import numpy as np
 import pytest
-from bmlang_samples import Types, arguments, call, combinations, values, variants
+from bmlang_samples import Case, Types, call, called, combinations, given_to, values, variants
 from expected_types import allowed
 from random_programs import Writer
 
@@ -50,7 +50,6 @@ ON_THE_HOST = {row.name for row in TABLE.values() if row.host} - {"topk"}
 TAKES_FLOATS = [name for name, row in TABLE.items() if "F" in row.typing(CHIP) and name != "constdata"]
 PRODUCTS = ("conv", "deconv", "matrix_mul")
 TOGETHER = 24
-Case = tuple[str, Types, Types]
 
 
 def cases(name: str, half: DataType) -> list[Case]:
@@ -170,14 +169,9 @@ def test_an_operator_is_chip_commands_with_the_bits_of_eager_results(name: str, 
 
 def compiled(name: str, chosen: list[Case], folder: Path, compare: bool = True) -> Compilation:
     """A program of these calls, whose results have the bits of eager ones, and are near those of frameworks."""
-    given = [
-        arguments(TABLE[name], ins, outs, variant, np.random.default_rng(number))
-        for number, (variant, ins, outs) in enumerate(chosen)
-    ]
+    given = given_to(name, chosen)
     with bmlang.init(BOTH, CHIP, folder, arithmetic=Arithmetic.CHIP) as program:
-        made = [call(name, one, outs) for one, (_, _, outs) in zip(given, chosen)]
-        if name == "sequence_gen":  # a constant by itself; a program needs an input
-            made = [(bmlang.add(one, Tensor(data=one.get_data())),) for (one,) in made]
+        made = called(name, given, chosen)
         found = program.compile_with_check("one", program.inputs, [one for each in made for one in each], 2)
     assert not any(found.errors.values()), (chosen, found.errors)
     with bmlang.init(COMPUTE_CPU, CHIP):
