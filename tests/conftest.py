@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from race_watch import RaceWatch, watched
+from repeated_cases import is_swept
 from sweep_share import Share
 
 from bmcompiler.proof import cost
@@ -39,6 +40,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """A sweep is slow, too; with --python only what runs there is asked, with --share a part of the sweeps."""
     if config.getoption("--python"):
         items[:] = [item for item in items if "users_python" in item.fixturenames]
+    for item in items:
+        if is_swept(item.nodeid):
+            item.add_marker("sweep")
     sweeps = [item for item in items if item.get_closest_marker("sweep")]
     for item in sweeps:
         item.add_marker("slow")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from repeated_cases import REPEATED, is_swept
 from sweep_share import Share
 
 NAMES = [f"tests/test_{number}.py::test_it[{number % 7}]" for number in range(2_000)]
@@ -23,3 +26,18 @@ def test_a_dozen_commits_ask_all() -> None:
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         Share.read(text)
+
+
+@pytest.mark.parametrize("test", sorted(REPEATED))
+def test_what_is_asked_in_part_has_cases(test: str) -> None:
+    file, _, name = test.partition("::")
+    text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    (decorated,) = [part for part in text.split("\n\n\n") if f"\ndef {name}(" in part]
+    assert "@pytest.mark.parametrize(" in decorated
+
+
+def test_cases_are_left_out_and_whole_tests_are_not() -> None:
+    names = [f"tests/test_cliffs.py::test_moved_elements_are_those_of_evaluate[{case}]" for case in range(300)]
+    assert 170 < sum(is_swept(name) for name in names) < 230
+    assert not is_swept("tests/test_cliffs.py::test_another[1]")
+    assert not is_swept("tests/test_cliffs.py::test_moved_elements_are_those_of_evaluate")
