@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from bmcompiler.frontends.bmlang.rows import CHIPS, SIGNATURE_KINDS, Parameter, Row
-from bmcompiler.frontends.bmlang.table import TABLE
+from bmcompiler.frontends.bmlang.table import CONVENIENCES, TABLE
 
 _HEAD = """# The operators of BMLang
 
@@ -20,6 +20,7 @@ The BM1684X has FLOAT16 and BFLOAT16 as well; [floats of 16 bits](bmlang.md#floa
 "Local" operators pass data on in local memory, "limited" ones under the condition that is given, "global" ones never.
 Operators marked (TODO) are so in the vendor's page; here they work. `rrs(x, s)` is the rounding shift
 `((x >> (s - 1)) + 1) >> 1`, `x` for `s` 0.
+The last family, conveniences, is not the vendor's.
 """
 _BROADCAST = {
     "both": "sizes equal or 1",
@@ -31,7 +32,7 @@ _BROADCAST = {
 def operators_page() -> str:
     """The whole page."""
     parts = [_HEAD]
-    for family, rows in groupby(TABLE.values(), lambda row: row.family):
+    for family, rows in groupby((*TABLE.values(), *CONVENIENCES.values()), lambda row: row.family):
         parts.append(f"## {family}\n")
         parts += [_entry(row) for row in rows]
     return "\n".join(parts)

@@ -8,7 +8,8 @@
         y = bmlang.muls(x, 3.0)          # or: bmlang.muls(x, 3.0, out)
         print(y)                          # Tensor(FLOAT32, [1, 2], [3, 6])
 
-The 108 operators of the vendor's language are functions of this module, with its names; see docs/bmlang.md.
+The 108 operators of the vendor's language are functions of this module, with its names, and a few conveniences beside
+them; see docs/bmlang.md.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bmcompiler.frontends.bmlang.compile import Compilation, compile, compile_wi
 from bmcompiler.frontends.bmlang.operator import OPERATORS, Operator
 from bmcompiler.frontends.bmlang.program import Program, current, deinit, init, set_mode
 from bmcompiler.frontends.bmlang.rows import Locality, Row
-from bmcompiler.frontends.bmlang.table import TABLE
+from bmcompiler.frontends.bmlang.table import CONVENIENCES, TABLE
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor
 from bmcompiler.frontends.bmlang.types import (
     ActiveType,
@@ -29,6 +30,7 @@ from bmcompiler.frontends.bmlang.types import (
     ConvParam,
     DataType,
     ExpandDimsParam,
+    LayerNormParam,
     MatrixMulParam,
     PadType,
     PoolParam,
@@ -36,6 +38,8 @@ from bmcompiler.frontends.bmlang.types import (
     QCalMode,
     ReduceMethodType,
     ReduceParam,
+    ResizeMode,
+    ResizeParam,
     SelectType,
     ShapeFetchParam,
     TensorKind,
@@ -58,13 +62,13 @@ NEURON_TENSOR, COEFF_TENSOR = TensorKind
 COMPUTE_CPU, COMPILE_TPU, BOTH, UNKNOWN_MODE = BmLangMode
 
 __all__ = [
-    "BFLOAT16", "BOTH", "COEFF_TENSOR", "COMPILE_TPU", "COMPUTE_CPU", "FLOAT16", "FLOAT32", "INT8", "INT16", "INT32",
-    "NEURON_TENSOR", "OPERATORS", "TABLE", "UINT8", "UINT16", "UNKNOWN_MODE", "ActiveType", "ArgParam", "Arithmetic",
-    "BmLangMode", "Compilation", "ConvParam", "DataType", "ExpandDimsParam", "Locality", "MatrixMulParam", "Operator",
-    "PadType",
-    "PoolParam", "PoolType", "Program", "QCalMode", "ReduceMethodType", "ReduceParam", "Row", "Scalar",
-    "SelectType", "ShapeFetchParam", "Tensor", "TensorKind", "TopkParam", "UserCpuParam", "compile",
-    "compile_with_check", "current", "deinit", "init", "register_cpu_function", "set_mode",
+    "BFLOAT16", "BOTH", "COEFF_TENSOR", "COMPILE_TPU", "COMPUTE_CPU", "CONVENIENCES", "FLOAT16", "FLOAT32", "INT8",
+    "INT16", "INT32", "NEURON_TENSOR", "OPERATORS", "TABLE", "UINT8", "UINT16", "UNKNOWN_MODE", "ActiveType",
+    "ArgParam", "Arithmetic", "BmLangMode", "Compilation", "ConvParam", "DataType", "ExpandDimsParam",
+    "LayerNormParam", "Locality", "MatrixMulParam", "Operator", "PadType", "PoolParam", "PoolType", "Program",
+    "QCalMode", "ReduceMethodType", "ReduceParam", "ResizeMode", "ResizeParam", "Row", "Scalar", "SelectType",
+    "ShapeFetchParam", "Tensor", "TensorKind", "TopkParam", "UserCpuParam", "compile", "compile_with_check",
+    "current", "deinit", "init", "register_cpu_function", "set_mode",
 ]  # fmt: skip
 
 globals().update(OPERATORS)

@@ -9,7 +9,7 @@ from bmcompiler.errors import UsageError
 from bmcompiler.frontends.bmlang.meanings.registry import Call
 from bmcompiler.frontends.bmlang.rows import Row
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor
-from bmcompiler.frontends.bmlang.types import ActiveType, DataType, QCalMode
+from bmcompiler.frontends.bmlang.types import ActiveType, DataType, MatrixMulParam, QCalMode
 from bmcompiler.frontends.bmlang.typings import CONDITIONS, EVERY, HALVES, Form, accepted, of_variant, results
 from bmcompiler.ir import Value
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from bmcompiler.frontends.bmlang.program import Program
 
 __all__ = [
-    "EVERY", "checked", "fits", "make_constant", "need_chip", "need_shapes", "need_types", "tensors", "variant",
+    "EVERY", "PRODUCTS", "checked", "fits", "make_constant", "need_chip", "need_shapes", "need_types", "tensors",
+    "variant",
 ]  # fmt: skip
 
+PRODUCTS = ("matrix_mul", "batch_matmul")
 _MODES = {
     QCalMode.LowPrecisionSymmetric: "low",
     QCalMode.HighPrecisionSymmetric: "high",
@@ -40,7 +42,7 @@ def variant(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None] = 
     """Which variant of an operator a call is: the mode of a product, the function of `active`."""
     if row.name == "active":
         return ActiveType(given["active_type"]).name
-    if row.name in ("conv", "deconv", "matrix_mul"):
+    if row.name in ("conv", "deconv", *PRODUCTS):
         return mode_of(row, given["param"], outs)
     return ""
 
@@ -48,7 +50,7 @@ def variant(row: Row, given: Mapping[str, Any], outs: Sequence[Tensor | None] = 
 def mode_of(row: Row, param: Any, outs: Sequence[Tensor | None] = ()) -> str:
     """The mode of an integer product; a matrix product without parameters keeps 16 bits if it shall (bmlang.md 4.1)."""
     wide = bool(outs) and outs[0] is not None and outs[0].dtype is not None and outs[0].dtype.bits == 16
-    if row.name == "matrix_mul" and param == row.parameters[-1].default and wide:
+    if row.name in PRODUCTS and param == MatrixMulParam() and wide:
         return "high"
     return _MODES[param.mode]
 
@@ -211,7 +213,7 @@ def _need_constants(row: Row, given: Mapping[str, Any]) -> None:
         tensor = given[name]
         if tensor.constant and tensor.shape is not None and _size(tensor.shape) != 1:
             raise UsageError(f"{name} is a constant and must have one element, got {list(tensor.shape)}")
-    if row.name == "matrix_mul":
+    if row.name in PRODUCTS:
         param, inputs = given["param"], given["matrix_input"]
         integer = inputs[0].dtype is not None and inputs[0].dtype.is_integer
         if param.mode == QCalMode.HighPrecisionAsymmetric and integer and not inputs[1].constant:

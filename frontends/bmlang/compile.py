@@ -38,6 +38,13 @@ By the coarsest type in a program: some twenty roundings to 16 bits, of which ha
 _LEVELS = (0, 1, 2)
 
 
+class HostRows(list[LayerRow]):
+    """Rows of ops on the host; printed, one line each: whose, what, which shape, why."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{row.layer}: {row.kind} {list(row.shape)}: {row.reason}" for row in self) or "[]"
+
+
 @dataclass
 class Compilation:
     """A compiled program.
@@ -57,9 +64,9 @@ class Compilation:
     errors: dict[str, float] = field(default_factory=dict)
 
     @property
-    def host(self) -> list[LayerRow]:
+    def host(self) -> HostRows:
         """What the host computes, with the reason; the rest are commands of the chip."""
-        return [row for row in self.result.rows if row.where == "cpu"]
+        return HostRows(row for row in self.result.rows if row.where == "cpu")
 
     def __repr__(self) -> str:
         counts = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs, {len(self.host)} ops on the host"

@@ -16,7 +16,7 @@ from bmcompiler.frontends.bmlang.emit import Eager, Emit, NotConstantError, Trac
 from bmcompiler.frontends.bmlang.meanings.registry import Call, Counted, Meaning, Results, meanings
 from bmcompiler.frontends.bmlang.program import Program, current, need_data
 from bmcompiler.frontends.bmlang.rows import SIGNATURE_KINDS, WANTED, Parameter, Row
-from bmcompiler.frontends.bmlang.table import TABLE
+from bmcompiler.frontends.bmlang.table import CONVENIENCES, TABLE
 from bmcompiler.frontends.bmlang.tensor import Scalar, Tensor
 from bmcompiler.frontends.bmlang.types import Arithmetic, DataType
 from bmcompiler.ir import Value
@@ -24,7 +24,7 @@ from bmcompiler.numeric.arrays import Array
 
 
 class Operator:
-    """One of the 108 operators.
+    """One of the 108 operators, or of the conveniences beside them.
 
     Arguments come in the vendor's order, `add(a, b, out)` or `pool(x, out, param)`, or with the outputs last, `pool(x,
     param, out)`; by position or by the vendor's names. Outputs that are left out are made. Either way the outputs are
@@ -332,5 +332,5 @@ def _need_declared(out: Tensor, declared: tuple[int, ...] | None, shape: tuple[i
         )
 
 
-OPERATORS: dict[str, Operator] = {name: Operator(row) for name, row in TABLE.items()}
+OPERATORS: dict[str, Operator] = {name: Operator(row) for name, row in {**TABLE, **CONVENIENCES}.items()}
 """Operator name -> function."""

@@ -16,7 +16,9 @@ _DEFAULTS: dict[str, Any] = {
     "false": False,
     "{}": (),
     "PAD_CONSTANT": types.PadType.PAD_CONSTANT,
+    "LayerNormParam()": types.LayerNormParam(),
     "MatrixMulParam()": types.MatrixMulParam(),
+    "ResizeParam()": types.ResizeParam(),
 }
 OUTPUTS = ("O", "Os")
 

@@ -1,4 +1,4 @@
-"""The 108 operators of BMLang as data: the rows of operators.txt, in the order of the vendor's page.
+"""The 108 operators of BMLang as data: the rows of operators.txt, in the order of the vendor's page; and a few more.
 
 A row says what the vendor's page and bmlang.md say: parameters, element types per chip, broadcasting, constants, class.
 Checks, messages, default result types, the manual and the tests come from here; what an operator computes stands in
@@ -28,5 +28,11 @@ def _rows(text: str) -> list[Row]:
     return [Row(**each) for each in found]
 
 
-TABLE = {row.name: row for row in _rows(Path(__file__).with_name("operators.txt").read_text(encoding="utf-8"))}
-"""Operator name -> row."""
+def _table(name: str) -> dict[str, Row]:
+    return {row.name: row for row in _rows(Path(__file__).with_name(name).read_text(encoding="utf-8"))}
+
+
+TABLE = _table("operators.txt")
+"""Operator name -> row, of the vendor's 108."""
+CONVENIENCES = _table("conveniences.txt")
+"""The same of ours beside them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from bmcompiler.frontends.bmlang.types import DataType, TensorKind
 from bmcompiler.numeric.arrays import Array
 
 _SHOWN = 8
+_MATRIX = 2
+"""Axes of a matrix."""
 
 
 class Scalar:
@@ -275,7 +277,23 @@ class Tensor:
         return _apply("div", "divs", self, other)
 
     def __matmul__(self, other: Tensor) -> Tensor:
-        return _call("matrix_mul", [self, other])
+        flat = all(isinstance(each, Tensor) and len(each.shape or ()) == _MATRIX for each in (self, other))
+        return _call("matrix_mul" if flat else "batch_matmul", [self, other])
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """Parts of it as numpy takes them; see `slicing.part`."""
+        from bmcompiler.frontends.bmlang.slicing import part
+
+        return part(self, key)
+
+    def __len__(self) -> int:
+        """Elements along its first axis. Raises UsageError where there is none."""
+        if not self._shape:
+            raise UsageError(f"{self._label()} has no {'shape yet' if self._shape is None else 'axis'} to count along")
+        return self._shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[index] for index in range(len(self)))
 
     def __neg__(self) -> Tensor:
         return _call("rsubs", 0, self)

@@ -246,6 +246,34 @@ class ShapeFetchParam(Struct):
 
 
 @dataclass(frozen=True)
+class LayerNormParam(Struct):
+    """Parameters of layer_norm: the first axis of the statistics, and what is added to the variance."""
+
+    axis: int = -1
+    epsilon: float = 1e-5
+
+
+class ResizeMode(IntEnum):
+    """What `resize` gives for a place between elements: the nearest one, or a mean of two or four along each axis."""
+
+    NEAREST = 0
+    LINEAR = 1
+    CUBIC = 2
+
+
+@dataclass(frozen=True)
+class ResizeParam(Struct):
+    """Parameters of resize, whose result has `want` elements along an axis of `have`.
+
+    NEAREST takes element floor(i * have / want). LINEAR and CUBIC (Keys' kernel, a = -0.75) look at the place
+    (i + 0.5) * have / want - 0.5, with align_corners at i * (have - 1) / (want - 1); beyond the edge stands the edge.
+    """
+
+    mode: ResizeMode = ResizeMode.LINEAR
+    align_corners: bool = False
+
+
+@dataclass(frozen=True)
 class UserCpuParam(Struct):
     """What customed_ops gives to a user's layer: the name of its CPU function, and numbers.
 

@@ -15,11 +15,14 @@ from bmcompiler.bmlang import (
     ConvParam,
     DataType,
     ExpandDimsParam,
+    LayerNormParam,
     MatrixMulParam,
     PoolParam,
     PoolType,
     QCalMode,
     ReduceParam,
+    ResizeMode,
+    ResizeParam,
     Scalar,
     SelectType,
     ShapeFetchParam,
@@ -30,9 +33,12 @@ from bmcompiler.bmlang import (
 )
 from bmcompiler.frontends.bmlang.numbers import has_reals, numpy_type
 from bmcompiler.frontends.bmlang.rows import Row
-from bmcompiler.frontends.bmlang.table import TABLE
+from bmcompiler.frontends.bmlang.table import CONVENIENCES, TABLE
 from bmcompiler.frontends.bmlang.typings import ALL
 
+ROWS = {**TABLE, **CONVENIENCES}
+NAMES = [name for name in ROWS if name != "constdata"]
+"""Operators that compute."""
 SHAPE = (2, 3, 4, 6)
 MODES = {
     "low": QCalMode.LowPrecisionSymmetric,
@@ -71,13 +77,15 @@ def variants(row: Row) -> tuple[str, ...]:
     """Modes of integer products, functions of `active`; else one without a name."""
     if row.name == "active":
         return tuple(kind.name for kind in ActiveType if kind != ActiveType.UNKNOWN_ACTIVE_TYPE)
-    return {"conv": tuple(MODES), "deconv": tuple(MODES), "matrix_mul": tuple(MODES)}.get(row.name, ("",))
+    return tuple(MODES) if row.name in PRODUCTS else ("",)
 
 
 def type_counts(row: Row) -> tuple[int, ...]:
     """How many tensors and scalars a call may have."""
-    if row.name in ("conv", "deconv", "matrix_mul"):
+    if row.name in PRODUCTS:
         return (2, 3)
+    if row.name == "layer_norm":
+        return (1, 2, 3)
     return (2,) if row.name == "concat" else (1,) if row.name == "customed_ops" else (len(row.typed),)
 
 
@@ -111,6 +119,8 @@ _FIXED: dict[str, Any] = {
     "stable": False,
     "descending": False,
     "param_size": 0,
+    "transpose_left": False,
+    "transpose_right": False,
     "select_type": SelectType.GREATER_EQUAL,
     "pool_param": PoolParam(2, 2, 1, 1, 0, 0, 3, 3, PoolType.AVE),
     "reduce_param": ReduceParam(axis_list=(2, 3)),
@@ -128,6 +138,9 @@ _OF_OPERATOR: dict[tuple[str, str], Any] = {
     ("expand_dims", "param"): ExpandDimsParam(1, 2),
     ("shape_fetch", "param"): ShapeFetchParam(1, 4, 2),
     ("squeeze", "axis"): (0,),
+    ("resize", "size"): (8, 3),
+    ("resize", "param"): ResizeParam(ResizeMode.LINEAR),
+    ("layer_norm", "param"): LayerNormParam(2, 1e-3),
     ("customed_ops", "param"): UserCpuParam("bmlang_sample", (SHAPE,)),
 }
 _NUMBERS: dict[tuple[str, str], Any] = {
@@ -155,10 +168,13 @@ _SHAPES: dict[tuple[str, str], tuple[int, ...]] = {
     ("index_select", "index"): (4,),
     ("masked_select", "mask"): (1, 3, 4, 6),
 }
-_PRODUCTS = {
+PRODUCTS = ("conv", "deconv", "matrix_mul", "batch_matmul")
+WITH_WEIGHTS = {
     "conv": ((2, 3, 5, 6), (4, 3, 3, 2), (1, 4, 1, 1)),
     "deconv": ((2, 3, 5, 6), (3, 4, 3, 2), (1, 4, 1, 1)),
     "matrix_mul": ((5, 7), (7, 4), (1, 4)),
+    "batch_matmul": ((2, 3, 5, 7), (7, 4), (1, 4)),
+    "layer_norm": (SHAPE, (4, 6), (4, 6)),
 }
 
 
@@ -172,15 +188,15 @@ def arguments(row: Row, ins: Types, outs: Types, variant: str, rng: np.random.Ge
             continue
         if parameter.kind == "Ts":
             rest = list(types)
-            shapes = _PRODUCTS.get(row.name, (SHAPE,) * len(rest))
+            shapes = WITH_WEIGHTS.get(row.name, (SHAPE,) * len(rest))
             given[parameter.name] = [_tensor(rng, shape, d) for shape, d in zip(shapes, rest)]
-            for tensor in given[parameter.name][1:] if row.name in _PRODUCTS else ():
+            for tensor in given[parameter.name][1:] if row.name in WITH_WEIGHTS else ():
                 tensor.constant = True
         elif parameter.kind == "T":
             given[parameter.name] = _operand(row, key, next(types), rng)
         elif parameter.kind == "S":
             given[parameter.name] = _scalar(row, parameter.name, next(types), rng)
-        elif row.name in _PRODUCTS:
+        elif parameter.kind in ("ConvParam", "MatrixMulParam"):
             given[parameter.name] = _product_param(row, variant, ins, outs)
         elif row.name == "active":
             given[parameter.name] = ActiveType[variant]
@@ -231,14 +247,14 @@ def _product_param(row: Row, variant: str, ins: Types, outs: Types) -> Any:
         mode |= dict(
             zip(("left_zero_point", "right_zero_point", "output_zero_point"), (3 + low[0], 5 + 9 * low[1], 7 + low[2]))
         )
-    if row.name == "matrix_mul":
+    if "matmul" in row.name or row.name == "matrix_mul":
         return MatrixMulParam(**mode)
     return ConvParam(1, 1, 1, 1, 0, 1, 2, 1, 1, **mode)
 
 
 def call(name: str, given: dict[str, Any], outs: Types) -> tuple[Tensor, ...]:
     """Call an operator with outputs of given types."""
-    row = TABLE[name]
+    row = ROWS[name]
     made = [Tensor(dtype=dtype) for dtype in outs]
     named: dict[str, Any] = dict(given)
     if row.outputs[0].kind == "Os":
@@ -253,7 +269,7 @@ def call(name: str, given: dict[str, Any], outs: Types) -> tuple[Tensor, ...]:
 def given_to(name: str, chosen: Sequence[Case], seed: int = 0) -> list[dict[str, Any]]:
     """Arguments of each call, drawn by its number from a seed on."""
     return [
-        arguments(TABLE[name], ins, outs, variant, np.random.default_rng(seed + number))
+        arguments(ROWS[name], ins, outs, variant, np.random.default_rng(seed + number))
         for number, (variant, ins, outs) in enumerate(chosen)
     ]
 

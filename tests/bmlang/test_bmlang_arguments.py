@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bmlang_samples import arguments, combinations, variants
+from bmlang_samples import ROWS, arguments, combinations, variants
 
 from bmcompiler import bmlang
 from bmcompiler.bmlang import (
@@ -18,7 +18,6 @@ from bmcompiler.bmlang import (
     COMPUTE_CPU,
     FLOAT32,
     INT8,
-    TABLE,
     ConvParam,
     MatrixMulParam,
     PoolParam,
@@ -51,7 +50,7 @@ def odd_tensors() -> Iterator[Tensor]:
 
 
 def valid(name: str) -> dict[str, Any]:
-    row, rng = TABLE[name], np.random.default_rng(3)
+    row, rng = ROWS[name], np.random.default_rng(3)
     if name == "constdata":
         return {}
     typing, variant = row.typing("BM1684"), variants(row)[0]
@@ -62,7 +61,7 @@ def valid(name: str) -> dict[str, Any]:
 def spoiled(name: str) -> Iterator[dict[str, Any]]:
     """The valid call with one wrong argument, or one wrong entry of a list or field of a struct."""
     good = valid(name)
-    for parameter in TABLE[name].parameters:
+    for parameter in ROWS[name].parameters:
         old = good.get(parameter.name)
         for wrong in (*WRONG, *odd_tensors()):
             yield {**good, parameter.name: wrong}
@@ -85,7 +84,7 @@ def check_sentence(text: str, start: str) -> None:
     assert len(text) < 600
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", ROWS)
 def test_wrong_arguments_are_refused_in_a_sentence(name: str) -> None:
     refused = 0
     for given in spoiled(name):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bmlang_samples import Case, call, called, combinations, given_to, variants
+from bmlang_samples import NAMES, ROWS, Case, call, called, combinations, given_to, variants
 
 from bmcompiler import bmlang
 from bmcompiler.bmlang import (
@@ -27,7 +27,6 @@ from bmcompiler.bmlang import (
 from bmcompiler.frontends.bmlang.numbers import numpy_type
 from bmcompiler.frontends.bmlang.typings import accepted
 
-NAMES = [name for name in TABLE if name != "constdata"]
 ON_THE_HOST = {row.name for row in TABLE.values() if row.host}
 POINTS = ("left_zero_point", "right_zero_point", "output_zero_point")
 TOGETHER = 16
@@ -35,7 +34,7 @@ TOGETHER = 16
 
 
 def cases(name: str) -> list[Case]:
-    row = TABLE[name]
+    row = ROWS[name]
     typing = row.typing("BM1684")
     return [
         (variant, ins, outs)

@@ -9,7 +9,7 @@ import bmlang_samples
 import ml_dtypes
 import numpy as np
 import pytest
-from bmlang_samples import Case, Types, call, called, combinations, given_to, values, variants
+from bmlang_samples import ROWS, WITH_WEIGHTS, Case, Types, call, called, combinations, given_to, values, variants
 from expected_types import allowed
 from random_programs import Writer
 
@@ -47,13 +47,12 @@ HALVES = (FLOAT16, BFLOAT16)
 BITS = {FLOAT32: 24, FLOAT16: 11, BFLOAT16: 8}
 """Of a number."""
 ON_THE_HOST = {row.name for row in TABLE.values() if row.host} - {"topk"}
-TAKES_FLOATS = [name for name, row in TABLE.items() if "F" in row.typing(CHIP) and name != "constdata"]
-PRODUCTS = ("conv", "deconv", "matrix_mul")
+TAKES_FLOATS = [name for name, row in ROWS.items() if "F" in row.typing(CHIP) and name != "constdata"]
 TOGETHER = 24
 
 
 def cases(name: str, half: DataType) -> list[Case]:
-    row, of = TABLE[name], [dtype for dtype in EVERY if dtype not in HALVES or dtype == half]
+    row, of = ROWS[name], [dtype for dtype in EVERY if dtype not in HALVES or dtype == half]
     return [
         (variant, ins, outs)
         for variant in variants(row)
@@ -194,11 +193,11 @@ def special(rng: np.random.Generator, shape: tuple[int, ...], dtype: DataType) -
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("half", HALVES, ids=lambda half: half.name)
-@pytest.mark.parametrize("name", [name for name in TAKES_FLOATS if name not in PRODUCTS])
+@pytest.mark.parametrize("name", [name for name in TAKES_FLOATS if name not in WITH_WEIGHTS])
 def test_special_numbers_have_the_same_bits_on_the_chip(
     name: str, half: DataType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Products are left out: weights that are not finite are refused."""
+    """Those with constants are left out: weights that are not finite are refused."""
     monkeypatch.setattr(bmlang_samples, "values", special)
     every = cases(name, half)
     for first in range(0, len(every), TOGETHER):

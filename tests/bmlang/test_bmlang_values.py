@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bmlang_samples import arguments, call, combinations, variants
+from bmlang_samples import NAMES, ROWS, arguments, call, combinations, variants
 from oracle import expected
 
 from bmcompiler import bmlang
-from bmcompiler.bmlang import COMPUTE_CPU, TABLE, DataType, Tensor
+from bmcompiler.bmlang import COMPUTE_CPU, DataType, Tensor
 from bmcompiler.frontends.bmlang.rows import CHIPS
 from bmcompiler.frontends.bmlang.typings import accepted
-
-NAMES = [name for name in TABLE if name != "constdata"]
 
 
 def plain(given: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +41,7 @@ def check(name: str, given: dict[str, Any], outs: tuple[DataType, ...]) -> None:
 @pytest.mark.parametrize("chip", CHIPS[:2])
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_those_of_plain_loops(name: str, chip: str) -> None:
-    row, seed = TABLE[name], 0
+    row, seed = ROWS[name], 0
     with bmlang.init(COMPUTE_CPU, chip):
         for variant in variants(row):
             for ins, outs in combinations(row):

@@ -111,6 +111,18 @@ def test_matrix_products(name: str, mode: str) -> None:
     assert (name in found) == (mode != "asymmetric" or name != "constant_left")
 
 
+@pytest.mark.parametrize("mode", ["low", "high", "asymmetric"])
+@pytest.mark.parametrize("right", [(7, 3), (2, 700, 3)])
+@pytest.mark.parametrize("constant", [False, True])
+def test_products_of_computed_bytes_and_of_batches_are_summed_in_float(
+    right: tuple[int, ...], constant: bool, mode: str
+) -> None:
+    """Not in the asymmetric mode, which has a constant matrix."""
+    shapes = {(2, 5, right[-2]): False, right: constant}
+    found = built("matmul", shapes, "i8", **MODES[mode])
+    assert ("bytes_summed_in_float" in found) == (mode != "asymmetric" or (constant and len(right) == 2))
+
+
 @pytest.mark.parametrize("name", POOLS)
 def test_largest_of_windows(name: str) -> None:
     assert name in built("max_pool", {(1, 3, 12, 7): False}, **POOLS[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bmcompiler.frontends.bmlang.checks import mode_of
+from bmcompiler.frontends.bmlang.checks import PRODUCTS, mode_of
 from bmcompiler.frontends.bmlang.emit import Emit
 from bmcompiler.frontends.bmlang.meanings.registry import Call, meaning
 from bmcompiler.frontends.bmlang.types import ConvParam, MatrixMulParam
@@ -17,7 +17,7 @@ def _quantized(c: Call, x: Value, param: ConvParam | MatrixMulParam) -> dict[str
     if x.type.is_float:
         return {}
     mode = mode_of(c.row, param)
-    if c.name == "matrix_mul" and mode == "low" and c.outs[0].bits == 16:
+    if c.name in PRODUCTS and mode == "low" and c.outs[0].bits == 16:
         mode = "high"  # a product without parameters that keeps 16 bits (bmlang.md 4.1)
     points = (param.left_zero_point, param.right_zero_point, param.output_zero_point)
     if mode != "asymmetric":
@@ -76,12 +76,16 @@ def _depthwise(e: Emit, c: Call, operands: Sequence[Value], window: Mapping[str,
     return e.cast(scaled, c.out)
 
 
-@meaning("matrix_mul")
+@meaning("matrix_mul", "batch_matmul")
 def matrix_mul(e: Emit, c: Call) -> Value:
-    """[left (M, K), right (K, N), bias (1, N)]."""
+    """[left (M, K), right (K, N), bias (1, N)]; the batched one may have axes before these, and swaps."""
     inputs, p = c["matrix_input"], c["param"]
     left, right = inputs[:2]
-    if left.type.rank != 2 or right.type.rank != 2:
-        raise c.wrong(f"left and right need 2 axes, got {list(left.shape)} and {list(right.shape)}")
-    bias = _flat_bias(e, c, inputs, (1, right.shape[1]))
-    return e.op("matmul", left, right, *bias, **_quantized(c, left, p), result=c.out)
+    ranks, batched = (left.type.rank, right.type.rank), c.name == "batch_matmul"
+    if min(ranks) < 2 or (ranks != (2, 2) and not batched):
+        least = "2 or more axes" if batched else "2 axes"
+        raise c.wrong(f"left and right need {least}, got {list(left.shape)} and {list(right.shape)}")
+    swaps = {name: c[name] for name in ("transpose_left", "transpose_right") if batched}
+    columns = right.shape[-2 if swaps.get("transpose_right") else -1]
+    bias = _flat_bias(e, c, inputs, (1, columns))
+    return e.op("matmul", left, right, *bias, **swaps, **_quantized(c, left, p), result=c.out)

@@ -65,7 +65,7 @@ class Call:
 
 Meaning = Callable[[Emit, Call], Results]
 _MEANINGS: dict[str, Meaning] = {}
-_FAMILIES = ("matrix", "elements", "stride", "arrange", "select", "pool", "scaling", "shape", "sort")
+_FAMILIES = ("matrix", "elements", "stride", "arrange", "select", "pool", "scaling", "shape", "sort", "conveniences")
 
 
 def meaning(*names: str) -> Callable[[Meaning], Meaning]:

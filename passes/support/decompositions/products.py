@@ -36,24 +36,34 @@ Product = Conv | Deconv | Matmul
 
 @legalizes(Conv, Deconv, Matmul, integers=True)
 def bytes_summed_in_float(op: Products, draft: Draft) -> Value | None:
-    """Bytes in a mode low, high or asymmetric, with constant weights: exact sums in float32, then the steps behind."""
+    """Bytes in a mode low, high or asymmetric: exact sums in float32, then the steps behind.
+
+    Weights are constant, but those of a matrix product in the first two modes.
+    """
     assert isinstance(op, Product), "it is declared for these three"
     data, bias = op.operands[0], op.bias
-    weight = draft.constant(op.operands[1])
+    constant = draft.constant(op.operands[1])
     numbers = draft.constant(bias)
-    if op.mode not in MODES or weight is None or (bias is not None and numbers is None) or op.type.quant is not None:
+    if op.mode not in MODES or (bias is not None and numbers is None) or op.type.quant is not None:
         return None
-    if isinstance(op, Matmul) and weight.ndim > 2:
+    if op.mode == ASYMMETRIC and op.operands[1].type.rank > 2 and isinstance(op, Matmul):
+        return None
+    if constant is None and (op.mode == ASYMMETRIC or not isinstance(op, Matmul)):
         return None
     factor = quant_modes.rescale(op.scale, floor=isinstance(op, Conv) and op.mode == ASYMMETRIC)
     if op.mode == LOW and factor.multiplier > _MOST_MULTIPLIER:
         return None
     x = draft.emit("cast", [data], dtype="f32")
-    finish = _asymmetric if op.mode == ASYMMETRIC else _symmetric
-    return finish(op, draft, x, weight, numbers, factor)
+    if op.mode == ASYMMETRIC:
+        assert constant is not None, "the lines above looked"
+        return _asymmetric(op, draft, x, constant, numbers, factor)
+    weight = draft.emit("cast", [op.operands[1]], dtype="f32") if constant is None else constant
+    return _symmetric(op, draft, x, weight, numbers, factor)
 
 
-def _symmetric(op: Product, draft: Draft, x: Value, weight: Array, bias: Array | None, factor: Rescale) -> Value | None:
+def _symmetric(
+    op: Product, draft: Draft, x: Value, weight: Array | Value, bias: Array | None, factor: Rescale
+) -> Value | None:
     """The modes low and high."""
     wide = op.mode == HIGH and bias is not None and bias.dtype.itemsize > 2
     total = _sums(op, draft, x, weight, None if wide else bias)
@@ -120,18 +130,28 @@ def _typed(draft: Draft, name: str, operands: list[Value], dtype: str, **attribu
 
 
 def _sums(
-    op: Product, draft: Draft, x: Value, weight: Array, bias: Array | None = None, pads: tuple[int, ...] | None = None
+    op: Product,
+    draft: Draft,
+    x: Value,
+    weight: Array | Value,
+    bias: Array | None = None,
+    pads: tuple[int, ...] | None = None,
 ) -> Value | None:
-    """The exact sums in i32, of as many input channels at once as float32 holds; None where that is too few."""
+    """The exact sums in i32, of as many input channels at once as float32 holds; None where that is too few.
+
+    weight: its integers, or f32 where they are computed.
+    """
     kept = {name: getattr(op, name) for name in _kept(op)} | ({} if pads is None else {"pads": pads})
-    axis, depth_axis = (x.type.rank - 1, weight.ndim - 1) if isinstance(op, Matmul) else (1, 1)
+    rank = len(weight.shape)
+    axis, depth_axis = (x.type.rank - 1, rank - 1) if isinstance(op, Matmul) else (1, 1)
     if isinstance(op, Matmul):
-        depth_axis = weight.ndim - 1 if op.transpose_right else weight.ndim - 2
+        depth_axis = rank - 1 if op.transpose_right else rank - 2
         axis = x.type.rank - 2 if op.transpose_left else axis
     elif isinstance(op, Deconv):
         depth_axis = 0
     depth, taps = weight.shape[depth_axis], 1 if isinstance(op, Matmul) else prod(weight.shape[2:])
-    largest = _LARGEST[op.operands[0].dtype] * int(abs(weight.astype(np.int32)).max()) * taps
+    most = _LARGEST[op.operands[1].dtype] if isinstance(weight, Value) else int(abs(weight.astype(np.int32)).max())
+    largest = _LARGEST[op.operands[0].dtype] * most * taps
     at_once = (_EXACT - _BIAS) // max(1, largest)
     groups = 1 if isinstance(op, Matmul) else op.group
     within = depth // groups if isinstance(op, Deconv) else depth
@@ -141,9 +161,12 @@ def _sums(
     for first in range(0, depth, at_once if groups == 1 else depth):
         last = min(first + at_once, depth) if groups == 1 else depth
         part = _cut(draft, x, axis, first, last) if groups == 1 else x
-        taken = np.take(weight, range(first, last), depth_axis).astype(np.float32)
+        if isinstance(weight, Value):
+            taken = _cut(draft, weight, depth_axis, first, last)
+        else:
+            taken = draft.weight(np.take(weight, range(first, last), depth_axis).astype(np.float32), "weight")
         begun = None if bias is None or first else draft.weight(bias.astype(np.float32), "bias")
-        sums = draft.emit(op.opname, [part, draft.weight(taken, "weight"), begun], **kept)
+        sums = draft.emit(op.opname, [part, taken, begun], **kept)
         sums = draft.emit("cast", [sums], dtype="i32")
         total = sums if total is None else draft.emit("add", [total, sums], wrap=True)
     return total
