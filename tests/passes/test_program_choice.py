@@ -26,6 +26,7 @@ from bmcompiler.passes.quantization.choice.reference import Reference
 from bmcompiler.passes.quantization.choice.search import Found, Search
 from bmcompiler.passes.quantization.choice.solve import FLOAT, Border, Option, Problem, eased, solve
 from bmcompiler.passes.quantization.choice.summary import Choice
+from bmcompiler.passes.quantization.choice.trials import Chosen, Trials
 from bmcompiler.passes.quantization.choice.units import Unit, units
 from bmcompiler.passes.quantization.choice.ways import Ways
 from bmcompiler.passes.quantization.scale.scheme import Scales
@@ -271,3 +272,41 @@ def test_of_two_choices_decisions_count_and_then_cycles() -> None:
     assert slow.or_better(lossy) is slow and lossy.or_better(slow) is slow
     assert slow.or_better(nonsense) is slow
     assert lossy.misses and not slow.misses and replace(slow, dear=True).misses
+
+
+def test_a_choice_stays_where_another_could_only_be_quicker_and_is_not() -> None:
+    """Whatever `or_better` would say of the other one: what it keeps is not known when it is given up."""
+    few, many = told(98.8, 10), told(95, 10)
+    assert few.stays(10) and few.stays(11) and not few.stays(9)
+    assert not many.stays(11), "it loses so many decisions that others may be better by these"
+    assert few.stays(None) and replace(few, cycles=None).stays(9) and replace(few, measured=None).stays(9)
+    ours = [replace(told(kept, 10), dear=dear) for kept in np.linspace(95, 100, 21) for dear in (False, True)]
+    others = [
+        told(kept, cycles, error) for kept in (0, 97, 98.8, 99, 100) for cycles in (9, 10, 11) for error in (0, 0.3)
+    ]
+    for mine in ours:
+        for other in others:
+            assert mine.or_better(other) is mine or not mine.stays(other.cycles)
+
+
+def test_a_second_choice_that_cannot_be_better_ends_at_its_cheapest_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured, asked = list[int](), list[int | None]()
+    real = Trials.measure
+
+    def counted(self: Trials, chosen: Chosen) -> Measured:
+        measured[-1] += 1
+        return real(self, chosen)
+
+    def stays(self: Choice, least: int | None) -> bool:
+        asked.append(least)
+        measured.append(0)
+        return len(asked) == 1
+
+    monkeypatch.setattr(Trials, "measure", counted)
+    monkeypatch.setattr(Choice, "misses", property(lambda self: True))
+    monkeypatch.setattr(Choice, "stays", stays)
+    for _ in range(2):
+        measured.append(0)
+        cycles(small_net(), "int8")
+    (first, ended), (again, whole) = measured[:2], measured[2:]
+    assert first == again > 0 == ended < whole and len(asked) == 2 and None not in asked

@@ -74,8 +74,17 @@ class Chooser:
         self.held_back = range(len(self.tried), count) if count > len(self.tried) else range(count)
         self.searched = max(_FEW, _SEARCHED // each)
 
-    def choose(self, aim: Aim, fixed: Mapping[Operation, str], in_float: Mapping[Operation, str]) -> Choice:
-        """Options for all units. `fixed`: modes that stay; `in_float`: what stays in float anyway, with the reason."""
+    def choose(
+        self,
+        aim: Aim,
+        fixed: Mapping[Operation, str],
+        in_float: Mapping[Operation, str],
+        rival: Choice | None = None,
+    ) -> Choice:
+        """Options for all units. `fixed`: modes that stay; `in_float`: what stays in float anyway, with the reason.
+
+        rival: a choice that is there already; it is returned where the cheapest program shows that it stays.
+        """
         modes = self.ways.modes[:1] if aim.is_cheapest else self.ways.modes
         nets = {mode: self.lower({**dict.fromkeys(self.function.ops, mode), **fixed}, in_float) for mode in modes}
         accepted = next(iter(nets.values()))[1]
@@ -90,6 +99,8 @@ class Chooser:
         if not aim.is_cheapest and len(modes) > 1:  # which of two as quick ones is more exact
             weighing.measure(integer, taken, lows)
         problem, start = _start(weighing.problem(parts, taken), trials)
+        if rival is not None and rival.stays(trials.cycles(start)):
+            return rival
         first = trials.measure(start)
         everywhere = trials if aim.is_cheapest else replace(trials, held_back=self.held_back)
         coarse = aim.error_of(first) > aim.wanted or not (aim.is_cheapest or everywhere.measure(start).keeps)

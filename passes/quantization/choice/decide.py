@@ -106,13 +106,13 @@ def decide(
     programs = None if trial is None else Programs(trial, lambda: lower({}, kept)[0].module, wanted.pass_name)
     progress, explains = ctx.progress, bool(table)
 
-    def chosen(ways: Ways) -> Choice:
+    def chosen(ways: Ways, rival: Choice | None = None) -> Choice:
         chooser = Chooser(function, reference, lower, ctx.target, ways, progress, programs, explains=explains)
-        return chooser.choose(wanted.aim, choice.modes, kept)
+        return chooser.choose(wanted.aim, choice.modes, kept, rival)
 
     found = chosen(wanted.ways)
     if wanted.ways.finer and not wanted.aim.given and found.misses:
-        found = found.or_better(chosen(replace(wanted.ways, modes=wanted.ways.finer)))
+        found = found.or_better(chosen(replace(wanted.ways, modes=wanted.ways.finer), found))
     found.notes[-1] += found.offer()
     found.in_float = {**choice.in_float, **found.in_float}
     return found

@@ -58,10 +58,24 @@ class Choice:
             return self
         if theirs.worst > (max(mine.worst, MENDED) if mine.decisions.of else mine.worst):
             return self
-        lost, less = (max([1.0, *map(each.excess, each.kept)]) for each in (mine, theirs))
+        lost, less = map(_lost, (mine, theirs))
         if min(lost, less) <= WORTHWHILE * max(lost, less):
             return other if less < lost else self
         return min(self, other, key=lambda each: each.cycles or 0)
+
+    def stays(self, least: int | None) -> bool:
+        """Whether this is what `or_better` takes of it and any choice whose programs take `least` cycles or more.
+
+        Where few decisions are lost that should be kept, another one is better by its cycles alone.
+        """
+        if self.measured is None or self.cycles is None or least is None:
+            return True
+        return least >= self.cycles and WORTHWHILE * _lost(self.measured) < 1
+
+
+def _lost(measured: Measured) -> float:
+    """How many times more decisions of the worst output are lost than may be, 1 where none are."""
+    return max([1.0, *map(measured.excess, measured.kept)])
 
 
 def told(search: Search, found: Found, weighing: Weighing, *, explains: bool) -> Choice:
