@@ -214,6 +214,27 @@ def test_decisions_that_cannot_be_kept_cost_nothing() -> None:
     assert found_by(run).chosen == run.start.chosen
 
 
+def test_what_an_output_needed_stays_while_another_is_brought_to_keep_its_decisions() -> None:
+    """Every other layer is seen at each output; decisions of the second follow its errors slower than is expected."""
+    known = problem()
+    options = {
+        unit: [replace(o, energies=o.energies[0] * np.eye(2)[number % 2]) for o in each]
+        for number, (unit, each) in enumerate(known.options.items())
+    }
+    known = replace(known, options=options)
+
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        energies = sum((option.energies for option in chosen.values()), np.zeros(2))
+        lost = 100 * np.sqrt(energies / 3e-4), 100 * np.sqrt(np.sqrt(energies / 1e-4))
+        kept = {name: Count(10_000 - round(float(each[k])), 10_000) for k, (name, each) in enumerate(zip("ab", lost))}
+        return Measured(energies, kept=kept)
+
+    trials = SimpleNamespace(measure=measure, cycles=known.cycles, reference=SimpleNamespace(roots=["a", "b"]))
+    start: dict[Unit, Option] = {unit: each[0] for unit, each in known.options.items()}
+    run = Search(known, Found(start, measure(start)), trials, Ways(Scales.conversions, ()), Aim(), None)  # type: ignore[arg-type]
+    assert not run.start.measured.keeps and found_by(run).measured.keeps
+
+
 def test_on_the_way_to_what_is_no_nonsense_an_exact_one_is_worth_a_quarter() -> None:
     """As where nothing is nonsense."""
     known = problem()

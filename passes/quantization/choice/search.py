@@ -311,8 +311,9 @@ class Search:
     def _aimed(self, problem: Problem, start: Found, goal: Goal, most_cycles: float) -> Found:
         """From an assignment to one that reaches a goal as measured, as cycles allow; the best one that was tried.
 
-        Bounds are for what is expected of a cluster: what may be measured, narrower by what was underestimated. Where
-        that was too much, and cost much, they are sought between the last that missed and the first that did not.
+        Bounds are for what is expected of a cluster: what may be measured, narrower by what was underestimated. They
+        stay where they do: an output that keeps its decisions within them may need them. Where they were too narrow,
+        and cost much, they are sought between the last that missed and the first that did not.
         By default what is within ERROR of float and was tried on the way is worth what it always is.
         """
         best, tried, ease = start, list[Found](), self.aim.given
@@ -336,7 +337,7 @@ class Search:
                 measured = now.measured.energies
                 # never wider than what a first order can know
                 narrower = np.clip(_expected(now.chosen, len(measured)) / np.maximum(measured, 1e-12), 1e-3, 1.0)
-                allowed = np.where(goal.over(now.measured) > 1, wanted * _TIGHTER, np.inf) if trial else np.inf
+                allowed = np.where(goal.over(now.measured) > 1, wanted * _TIGHTER, wanted) if trial else np.inf
                 wanted = np.minimum(allowed, goal.allowed(now.measured) * narrower)
             solved = self._other(problem, start.chosen, now.chosen, wanted, most_cycles, ease=ease)
             if solved is None:
