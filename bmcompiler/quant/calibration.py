@@ -123,17 +123,18 @@ def calibrate(
     settings: Settings | None = None,
     progress: Progress | None = None,
     pool: Pool | None = None,
+    watch: Watch | None = None,
 ) -> dict[Value, float]:
     """Thresholds of all float inputs and op results of `function`, 0 for tensors that were 0 throughout.
 
     The samples are read once and no tensor is kept. Up to 32 samples run at a time where the net allows it, in the
-    processes of `pool` (by default in this one); the thresholds do not depend on it.
+    processes of `pool` (by default in this one); the thresholds do not depend on it. watch: as `collect` takes it.
 
     Raises CalibrationError for data that do not fit the inputs, and for tensors with NaN or infinity.
     """
     settings = settings or Settings()
     arrays = check_data(function, data)
-    histograms = collect(module, function, arrays, settings.bins, progress, pool)
+    histograms = collect(module, function, arrays, settings.bins, progress, pool, watch)
     return {
         value: histogram.threshold(counts, settings.method, settings.percentile) for value, counts in histograms.items()
     }

@@ -21,6 +21,8 @@ from bmcompiler.spelling import spelled
 from bmcompiler.text import has_versions, without_types, without_version
 
 if TYPE_CHECKING:
+    from bmcompiler.passes.quantization.look import Look
+    from bmcompiler.quant.data import Checked
     from bmcompiler.quant.table import CalibrationTable
 
 AUTO = "auto"
@@ -45,7 +47,8 @@ class Calibrate(Pass):
     4. A tensor that was always 0 gets the threshold 1.
     5. With method = auto the thresholds of all methods are kept for quantize to choose from; meanwhile
        they are those of mse. What leaves the net, or enters a sigmoid or softmax, is then never clipped: there the few
-       large values are what counts. What quantize measures in the float net is noted on the way.
+       large values are what counts.
+    6. What quantize measures in the float net is noted on the way.
     """
 
     name = "calibrate"
@@ -87,26 +90,30 @@ class Calibrate(Pass):
         return PassResult(before != [_stored(function) for function in module.functions])
 
     def _measure(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
-        from bmcompiler.quant.calibration import Settings, calibrate
-
-        if self.method == AUTO:
-            return self._measure_all(module, function, ctx)
-        settings = Settings(self.method, self.bins, self.percentile)
-        return calibrate(module, function, ctx.data or {}, settings, ctx.progress, ctx.pool)
-
-    def _measure_all(self, module: Module, function: Function, ctx: PassContext) -> dict[Value, float]:
-        """Rule 5."""
         from bmcompiler.passes.quantization.choice.decide import steps_to_measure
         from bmcompiler.passes.quantization.look import Look
-        from bmcompiler.quant.calibration import collect
+        from bmcompiler.quant.calibration import Settings, calibrate
         from bmcompiler.quant.data import check_data
-        from bmcompiler.quant.histogram import threshold
 
         arrays = check_data(function, ctx.data or {})
-        look = Look(function, steps_to_measure(function, ctx, MEANS))
-        histograms = collect(module, function, arrays, self.bins, ctx.progress, ctx.pool, look.observer)
+        look = Look(function, steps_to_measure(function, ctx, MEANS))  # rule 6
+        if self.method == AUTO:
+            found = self._measure_all(module, function, arrays, ctx, look)
+        else:
+            settings = Settings(self.method, self.bins, self.percentile)
+            found = calibrate(module, function, ctx.data or {}, settings, ctx.progress, ctx.pool, look.observer)
         if look.complete:
             calibration_of(ctx).look = look
+        return found
+
+    def _measure_all(
+        self, module: Module, function: Function, arrays: Checked, ctx: PassContext, look: Look
+    ) -> dict[Value, float]:
+        """Rule 5."""
+        from bmcompiler.quant.calibration import collect
+        from bmcompiler.quant.histogram import threshold
+
+        histograms = collect(module, function, arrays, self.bins, ctx.progress, ctx.pool, look.observer)
         whole = never_clipped(function)
         found = {
             method: {
