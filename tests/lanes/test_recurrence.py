@@ -41,24 +41,32 @@ def layer(
     }
     if attributes.pop("peepholes", False):
         weights["p"] = random.uniform(-0.5, 0.5, (ways, 3 * hidden))
-    lengths = attributes.pop("lengths", None)
-    states = ["h0", "c0"][: 1 + (kind == "LSTM")]
+    lengths, known, begun = (
+        attributes.pop("lengths", None),
+        attributes.pop("known", True),
+        attributes.pop("begun", True),
+    )
+    states = ["h0", "c0"][: 1 + (kind == "LSTM")] if begun else []
     inputs = {"x": (steps, images, features)} | {name: (ways, images, hidden) for name in states}
     names = ["x", "w", "r", "b", "lengths" if lengths else "", *states, *["p"] * ("p" in weights)]
+    numbers = {} if known or not lengths else {"lengths": np.int32(lengths)}
     results = ["y", "h", "c"][: 2 + (kind == "LSTM")]
     node = helper.make_node(kind, names, results, hidden_size=hidden, direction=direction, **attributes)
     shapes = [[steps, ways, images, hidden], *[[ways, images, hidden]] * 2]
     constants = [numpy_helper.from_array(np.float32(array), name) for name, array in weights.items()]
-    constants += [numpy_helper.from_array(np.int32(lengths), "lengths")] if lengths else []
+    constants += [numpy_helper.from_array(np.int32(lengths), "lengths")] if lengths and not numbers else []
     graph = helper.make_graph(
         [node],
         "layer",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
+        [
+            *(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()),
+            *(helper.make_tensor_value_info(name, TensorProto.INT32, array.shape) for name, array in numbers.items()),
+        ],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in zip(results, shapes)],
         constants,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return model, {name: np.float32(random.uniform(-1, 1, shape)) for name, shape in inputs.items()}
+    return model, {name: np.float32(random.uniform(-1, 1, shape)) for name, shape in inputs.items()} | numbers
 
 
 def on_chip(model: onnx.ModelProto, given: Arrays, chip: str, precision: str, **options: Any) -> Result:
@@ -106,6 +114,28 @@ def test_what_the_steps_do_not_know_runs_one_by_one(
     on_chip(*layer(kind, 5, 2, 8, 24, **attributes), chip, precision)
 
 
+@pytest.mark.parametrize("chip, precision", CHIPS[:3])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("kind, begun", [("LSTM", False), ("LSTM", True), ("GRU", True), ("RNN", True)])
+def test_sequences_may_end_before_the_last_step_when_inputs_say_so(
+    kind: str, begun: bool, direction: str, chip: str, precision: str
+) -> None:
+    made = on_chip(*layer(kind, 6, 3, 8, 24, direction, lengths=[4, 6, 1], known=False, begun=begun), chip, precision)
+    at_once = [row for row in made.rows if row.kind == "recurrence"]
+    unknown = kind == "RNN" or (kind == "LSTM" and begun and direction != "forward")
+    assert bool(at_once) != unknown, "only where gates can keep what a sequence began with"
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_a_sequence_without_a_step_ends_with_what_it_began_with(kind: str) -> None:
+    model, given = layer(kind, 6, 3, 8, 24, lengths=[0, 6, 1], known=False)
+    made = bmcompiler.compile(model, target="bm1684x", quantize="f32", check="always")
+    y, h, *c = made.run(given).values()
+    assert not y[:, 0, 0].any()
+    for last, name in zip((h, *c), ("h0", "c0")):
+        np.testing.assert_allclose(last[0, 0], given[name][0, 0], atol=1e-6)
+
+
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_layer_that_is_too_long_is_cut_in_time(backwards: bool) -> None:
     b, random = Builder.new("net"), np.random.default_rng(0)
@@ -137,12 +167,14 @@ def test_weights_are_loaded_once_for_all_steps() -> None:
         assert timing.cycles < most
 
 
-def test_a_network_of_bytes_keeps_its_states_in_float() -> None:
-    model, given = layer("GRU", 12, 2, 16, 32)
+@pytest.mark.parametrize("lengths", [None, [12, 5]])
+def test_a_network_of_bytes_keeps_its_states_in_float(lengths: list[int] | None) -> None:
+    model, given = layer("GRU", 12, 2, 16, 32, lengths=lengths, known=False)
     samples = {
         name: np.float32(np.random.default_rng(0).uniform(-1, 1, (4 * len(a), *a.shape[1:])))
         for name, a in given.items()
     }
+    samples |= {name: np.tile(given[name], 4) for name in ("lengths",) if lengths}
     for chip in ("bm1684", "bm1684x"):
         made = bmcompiler.compile(model, target=chip, quantize="int8", data=samples, check="always")
         assert {row.kind for row in made.rows if row.where == "cpu"} == set()

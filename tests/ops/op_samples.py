@@ -169,8 +169,8 @@ SAMPLES: dict[str, Sample] = {
         ),
     ),
     "rnn": (
-        (TensorType((5, 2, 3)), *_recurrent(1, 2)),
-        lambda b, *v: b.rnn(*v, direction="bidirectional", lengths=(5, 3), clip=1.0),
+        (TensorType((5, 2, 3)), *_recurrent(1, 2), TensorType((5, 2))),
+        lambda b, *v: b.rnn(*v, direction="bidirectional", clip=1.0),
     ),
     "gru": (
         (TensorType((5, 2, 3)), *_recurrent(3, 1)),

@@ -16,6 +16,7 @@ from bmcompiler.bmodel.bm168x import Bm168xModel
 from vendor.small_nets import NETS, Graph
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models"))
+import sequences
 import transformers
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
@@ -29,7 +30,8 @@ _NARROW = {"int64": "int32"}
 class Network:
     """Files of a network, the shape of its one input, and the spread of the noise it is given.
 
-    Transformers, whose inputs are several, have no shape: their samples are their own.
+    Transformers, whose inputs are several, have no shape: their samples are their own. Networks on sequences have no
+    files either.
     """
 
     files: tuple[Path, ...]
@@ -55,6 +57,7 @@ NETWORKS = {
     },
 }
 NETWORKS |= {name: Network((THIRD_PARTY / f"{name}.onnx",), ()) for name in transformers.NETS}
+NETWORKS |= {name: Network((), ()) for name in sequences.NETS}
 DEFAULT = ("lenet", "resnet8", "mtcnn_pnet", "mtcnn_rnet", "mtcnn_onet", "light_squeezenet")
 
 
@@ -74,6 +77,10 @@ def compile_network(name: str, precision: str, batch: int, **options: Any) -> Co
     Args: options: of `bmcompiler.compile`, the target among them.
     """
     network = NETWORKS[name]
+    if name in sequences.NETS:
+        data = sequences.sample(name, 1) if precision == "int8" else None
+        model = sequences.sequence_net(name)
+        return _compiled((model,), sequences.sample(name), quantize=precision, data=data, **options)
     if name in transformers.NETS:
         data = transformers.samples(name, 4) if precision == "int8" else None
         given = {
@@ -99,7 +106,9 @@ def compile_small(name: str, precision: str, folder: Path, **options: Any) -> Co
     return _compiled((file,), graph.inputs, quantize=precision, data=data, **options)
 
 
-def _compiled(files: tuple[Path, ...], inputs: dict[str, NDArray[np.float32]], **options: Any) -> Compiled:
+def _compiled(
+    files: tuple[Path | onnx.ModelProto, ...], inputs: dict[str, NDArray[np.float32]], **options: Any
+) -> Compiled:
     result = bmcompiler.compile(*files, **options)
     on_cpu = sorted({row.kind for row in result.rows if row.where == "cpu"})
     integers = sum(any(value.type.dtype[0] in "iu" for value in op.results) for op in result.module.main.ops)

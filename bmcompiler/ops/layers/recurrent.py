@@ -9,7 +9,7 @@ import numpy as np
 
 from bmcompiler.ir import TensorType, Value
 from bmcompiler.numeric.arrays import Array
-from bmcompiler.ops.base import FLOAT, Floats, Ints, Strs, TensorOp, attr, operand, optional_operand, tensorop
+from bmcompiler.ops.base import FLOAT, Floats, Operand, Strs, TensorOp, attr, operand, optional_operand, tensorop
 
 # name -> function of (x, alpha, beta), with the defaults of alpha and beta
 ACTIVATIONS: dict[str, tuple[Callable[[Array, Any, Any], Array], float, float]] = {
@@ -25,6 +25,8 @@ ACTIVATIONS: dict[str, tuple[Callable[[Array, Any, Any], Array], float, float]] 
     "softsign": (lambda x, a, b: x / (1 + np.abs(x)), 0.0, 0.0),
     "softplus": (lambda x, a, b: np.logaddexp(x, 0), 0.0, 0.0),
 }
+_HALF = 0.5
+"""What tells 1 from 0."""
 _OF_CELL = 2
 """The activation of an LSTM that is of no gate: ONNX Runtime does not limit what goes into it."""
 DIRECTIONS = ("forward", "reverse", "bidirectional")
@@ -34,7 +36,8 @@ class Recurrent(TensorOp):
     """What RNN, GRU and LSTM share: shapes, directions, lengths of sequences, and the loop over time.
 
     input (T, N, I), weight (D, gates * H, I), recurrence (D, gates * H, H), bias (D, 2 * gates * H: input part, then
-    recurrent part), initial state (D, N, H). D is 2 for "bidirectional", else 1.
+    recurrent part), initial state (D, N, H). D is 2 for "bidirectional", else 1. running (T, N), where it is given: 1
+    for the steps of each sequence, 0 behind its end, where outputs are 0 and no state changes.
     """
 
     weight_operands = ("weight", "recurrence", "bias")
@@ -45,7 +48,6 @@ class Recurrent(TensorOp):
     bias = operand(2)
     state = operand(3)
     direction = attr(str, "forward")
-    lengths = attr(Ints, ())
     activations = attr(Strs, ())
     alphas = attr(Floats, ())
     betas = attr(Floats, ())
@@ -55,6 +57,7 @@ class Recurrent(TensorOp):
     functions: ClassVar[tuple[str, ...]]
     """Default activations of one direction."""
     states: ClassVar[int] = 1
+    running: ClassVar[Operand[Value | None]]
 
     def infer(self) -> list[TensorType]:
         steps, images, features = self.input.shape
@@ -67,8 +70,8 @@ class Recurrent(TensorOp):
             raise self.shape_error(f"direction '{self.direction}' does not fit {directions} sets of weights")
         for name in ("state", "cell")[: self.states]:
             self.need_shape(name, getattr(self, name), (directions, images, hidden))
-        if self.lengths and (len(self.lengths) != images or not all(0 <= n <= steps for n in self.lengths)):
-            raise self.shape_error(f"lengths {list(self.lengths)} must be {images} numbers up to {steps}")
+        if self.running is not None:
+            self.need_shape("running", self.running, (steps, images))
         state = TensorType((directions, images, hidden), self.input.dtype)
         return [TensorType((steps, directions, images, hidden), self.input.dtype), *[state] * self.states]
 
@@ -118,20 +121,18 @@ class Recurrent(TensorOp):
         out = np.zeros((steps, directions, images, hidden), kind)
         extras, initial = states[self.states :], states[: self.states]
         final = [np.array(state, kind) for state in initial]
-        lengths = np.asarray(self.lengths or (steps,) * images)
+        running = np.ones((steps, images), bool)
+        if self.running is not None:
+            extras, running = extras[:-1], extras[-1] > _HALF
         for d in range(directions):
             backwards = self.direction == "reverse" or d == 1
             gates = np.matmul(x.astype(kind), weight[d].T.astype(kind)) + bias[d, : weight.shape[1]]
             step = self.stepper(d, recurrence[d].astype(kind), bias[d, weight.shape[1] :], [e[d] for e in extras])
             now = [state[d] for state in final]
-            for t in range(steps):
-                # each sequence is turned around within its own length
-                at = lengths - 1 - t if backwards else np.full(images, t)
-                active = (at >= 0) & (t < lengths)
-                picked = gates[np.maximum(at, 0), np.arange(images)]
-                fresh = step(picked, *now)
-                now = [np.where(active[:, None], new, old) for new, old in zip(fresh, now)]
-                out[at[active], d, active] = now[0][active]
+            for t in reversed(range(steps)) if backwards else range(steps):
+                active = running[t][:, None]
+                now = [np.where(active, new, old) for new, old in zip(step(gates[t], *now), now)]
+                out[t, d] = np.where(active, now[0], 0)
             for state, value in zip(final, now):
                 state[d] = value
         return tuple(array.astype(x.dtype, copy=False) for array in (out, *final))
@@ -151,11 +152,11 @@ class Rnn(Recurrent):
              (tensor<7x1x2x8xf32>, tensor<1x2x8xf32>)
 
     input (T, N, I), weight (D, H, I), recurrence (D, H, H), bias (D, 2 H), state (D, N, H). direction is "forward",
-    "reverse" or "bidirectional" (D = 2); lengths: steps of each sequence, what follows is 0 and changes no state; clip
-    limits what goes into activations of gates, 0 for no limit; activations, alphas, betas: per direction, see
-    `ACTIVATIONS`.
+    "reverse" or "bidirectional" (D = 2); running (T, N): see `Recurrent`; clip limits what goes into activations of
+    gates, 0 for no limit; activations, alphas, betas: per direction, see `ACTIVATIONS`.
     """
 
+    running = optional_operand(2)
     gates = 1
     functions = ("tanh",)
 
@@ -179,6 +180,7 @@ class Gru(Recurrent):
     weight (D, 3 H, I), recurrence (D, 3 H, H), bias (D, 6 H); the rest as in rnn.
     """
 
+    running = optional_operand(2)
     linear_before_reset = attr(bool, False)
     gates = 3
     functions = ("sigmoid", "tanh")
@@ -210,11 +212,12 @@ class Lstm(Recurrent):
                  (tensor<7x1x2x8xf32>, tensor<1x2x8xf32>, tensor<1x2x8xf32>)
 
     weight (D, 4 H, I), recurrence (D, 4 H, H), bias (D, 8 H), state and cell (D, N, H), peephole (D, 3 H: Pi, Po, Pf);
-    the rest as in rnn.
+    the rest as in rnn; before a running there must be a peephole, which may be 0.
     """
 
     cell = operand(3)
     peephole = optional_operand(2)
+    running = optional_operand(2)
     input_forget = attr(bool, False)
     gates = 4
     functions = ("sigmoid", "tanh", "tanh")

@@ -74,14 +74,15 @@ def layer(node: Node, b: Builder, kind: str, weight: Value, recurrence: Value) -
 
     state = (directions, x.shape[1], hidden)
     values = [x, weight, recurrence, operand(3, (directions, 2 * gates * hidden), "bias"), operand(5, state, "state")]
-    attributes = _attributes(node)
+    attributes, running = _attributes(node), _running(node, b, x)
     if kind == "LSTM":
         values.append(operand(6, state, "cell"))
-        if node.has(7):
-            values.append(node.input(7))
+        if node.has(7) or running is not None:
+            values.append(operand(7, (directions, 3 * hidden), "peephole"))
         attributes["input_forget"] = node.flag("input_forget")
     if kind == "GRU":
         attributes["linear_before_reset"] = node.flag("linear_before_reset")
+    values += [] if running is None else [running]
     results = b.create(kind.lower(), values, attributes).results
     if not batch_first:
         return tuple(results)
@@ -91,10 +92,26 @@ def layer(node: Node, b: Builder, kind: str, weight: Value, recurrence: Value) -
     )
 
 
+def _running(node: Node, b: Builder, x: Value) -> Value | None:
+    """(T, N): 1 for the steps of each sequence, 0 behind its end; None where all take all steps."""
+    steps, images, _ = x.shape
+    if not node.has(4):
+        return None
+    if not node.is_constant(4):
+        ends = b.reshape(b.cast(node.input(4), dtype="i32"), shape=(1, images))
+        times = b.weight(np.arange(steps, dtype=np.int32)[:, None], "times")
+        return b.cast(b.compare(ends, times, method="greater"), dtype=x.dtype)
+    lengths = node.constant_ints(4) or ()
+    if len(lengths) != images or not all(0 <= n <= steps for n in lengths):
+        raise ShapeError(f"lengths {list(lengths)} must be {images} numbers up to {steps}")
+    if min(lengths, default=steps) == steps:
+        return None
+    return b.weight((np.array(lengths) > np.arange(steps)[:, None]).astype(x.type.numpy), "running")
+
+
 def _attributes(node: Node) -> dict[str, object]:
     attributes: dict[str, object] = {
         "direction": choice("direction", node.string("direction", "forward"), _DIRECTIONS),
-        "lengths": node.constant_ints(4) or (),
         "clip": node.float("clip", 0.0),
     }
     alphas, betas = list(node.floats("activation_alpha", ())), list(node.floats("activation_beta", ()))

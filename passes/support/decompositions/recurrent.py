@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from bmcompiler.ir import Value
 from bmcompiler.ops.layers.recurrence import Recurrence
 from bmcompiler.ops.layers.recurrent import ACTIVATIONS, Gru, Lstm, Recurrent, Rnn
 from bmcompiler.passes.support.decompositions.base import Draft, legalizes
+from bmcompiler.passes.support.decompositions.ended_sequences import EndedSequences
 
 _MOST = 1024
 """Steps of one layer; beyond that the program grows out of proportion."""
@@ -19,6 +21,7 @@ _NUMBERS = {
 }  # fmt: skip
 """What ops call alpha and beta of the activations that are ops."""
 
+_Made = TypeVar("_Made")
 Step = Callable[["Direction", Value, Sequence["Value | None"]], list[Value]]
 """(direction, input part of the gates (N, gates * H), states (N, H); None: zeros) -> the next states."""
 
@@ -36,12 +39,15 @@ def inputs_value_by_value(op: Recurrent, draft: Draft) -> tuple[Value, ...] | No
 
 
 def _at_once(op: Recurrent, draft: Draft, by_gate: bool) -> tuple[Value, ...] | None:
-    plain = not any((op.activations, op.clip, op.lengths)) and 0 not in op.input.shape
+    plain = not any((op.activations, op.clip)) and 0 not in op.input.shape
     constant = all(draft.constant(value) is not None for value in (op.weight, op.recurrence, op.bias))
-    if not plain or not constant or (isinstance(op, Lstm) and (op.peephole is not None or op.input_forget)):
+    ways = [Direction(op, draft, number) for number in range(op.recurrence.shape[0])]
+    if not plain or not constant or (isinstance(op, Lstm) and (ways[0].holes is not None or op.input_forget)):
         return None
-    ways = [Direction(op, draft, number).at_once(by_gate) for number in range(op.recurrence.shape[0])]
-    sequences, *states = [[way[i] for way in ways] for i in range(len(op.results))]
+    if not all(way.can_wait() for way in ways):
+        return None
+    made = [way.at_once(by_gate) for way in ways]
+    sequences, *states = [[way[i] for way in made] for i in range(len(op.results))]
     outputs = [draft.reshape(each, (each.shape[0], 1, *each.shape[1:])) for each in sequences]
     rows = outputs[0] if len(outputs) == 1 else draft.emit("concat", outputs, axis=1)
     return (rows, *(_joined(draft, each) for each in states))
@@ -105,7 +111,7 @@ class Direction:
     op: Recurrent
     draft: Draft
     number: int
-    known: dict[Hashable, Value] = field(default_factory=dict)
+    known: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def hidden(self) -> int:
@@ -115,18 +121,13 @@ class Direction:
     def run(self, step: Step) -> tuple[list[Value], list[Value]]:
         """([N, H] of each step in the order of time, last states [N, H])."""
         op = self.op
-        steps, images, _ = op.input.shape
-        states = [self._initial(value) for value in op.operands[4 : 4 + op.states]]
+        steps = op.input.shape[0]
+        states: Sequence[Value | None] = [self._initial(value) for value in op.operands[4 : 4 + op.states]]
         outputs: dict[int, Value] = {}
         inputs = self._inputs()
         for time in reversed(range(steps)) if self.backwards else range(steps):
             fresh = step(self, inputs[time], states)
-            going = [time < length for length in op.lengths] or [True] * images
-            if not all(going):
-                fresh, shown = self._until_they_end(going, fresh, states)
-            else:
-                shown = fresh[0]
-            states, outputs[time] = list(fresh), shown
+            states, outputs[time] = self._until_they_end(time, fresh, states)
         return [outputs[time] for time in range(steps)], [state for state in states if state is not None]
 
     def at_once(self, by_gate: bool) -> list[Value]:
@@ -137,13 +138,23 @@ class Direction:
         rows = op.weight.shape[1]
         order = None if by_gate else np.arange(rows).reshape(-1, self.hidden).T.ravel()
         gates = self.draft.reshape(self._made(order), (steps, images, rows))
+        ended = None if op.running is None else EndedSequences(op, self.draft)
+        if ended is not None:
+            gates = ended.waiting(gates, order)
         operands = [gates, self._part(op.recurrence), self._part(op.state)]
         if isinstance(op, Lstm):
             operands.append(self._part(op.cell))
         if self.apart:
             cell += "_reset_after"
             operands.append(self.reset_bias())
-        return list(self.draft.several("recurrence", operands, cell=cell, backwards=self.backwards, by_gate=by_gate))
+        outputs, last, *cells = self.draft.several(
+            "recurrence", operands, cell=cell, backwards=self.backwards, by_gate=by_gate
+        )
+        if ended is not None:
+            outputs = ended.shown(outputs)
+            if isinstance(op, Lstm) and not self.backwards:
+                last = ended.last(outputs, None if self._initial(op.state) is None else operands[2])
+        return [outputs, last, *cells]
 
     @property
     def backwards(self) -> bool:
@@ -151,14 +162,42 @@ class Direction:
         return self.op.direction == "reverse" or self.number == 1
 
     def _until_they_end(
-        self, going: list[bool], fresh: list[Value], states: Sequence[Value | None]
+        self, time: int, fresh: list[Value], states: Sequence[Value | None]
     ) -> tuple[list[Value], Value]:
         """States that keep what they were where a sequence has ended, and the output, which is 0 there."""
-        zeros = self.draft.weight(np.zeros(fresh[0].shape, fresh[0].type.numpy), "zeros")
-        active = self.draft.weight(np.repeat(np.array(going)[:, None], self.hidden, 1), "active")
+        op, draft = self.op, self.draft
+        if op.running is None:
+            return fresh, fresh[0]
+        array = draft.constant(op.running)
+        if array is not None:
+            if array[time].all():
+                return fresh, fresh[0]
+            active = draft.weight(np.repeat(array[time][:, None] > 0, self.hidden, 1), "active")
+        else:
+            active = self._once("active", self._active)[time]
+        zeros = draft.weight(np.zeros(fresh[0].shape, fresh[0].type.numpy), "zeros")
         kept = [zeros if old is None else old for old in states]
-        lasting = [self.draft.emit("where", [active, new, old]) for new, old in zip(fresh, kept)]
-        return lasting, self.draft.emit("where", [active, fresh[0], zeros])
+        lasting = [draft.emit("where", [active, new, old]) for new, old in zip(fresh, kept)]
+        return lasting, draft.emit("where", [active, fresh[0], zeros])
+
+    def _active(self) -> Sequence[Value]:
+        """Of all steps whether each sequence runs (N, 1)."""
+        steps, images, _ = self.op.input.shape
+        assert self.op.running is not None, "who asks has looked"
+        rows = self.draft.reshape(self.op.running, (steps * images, 1))
+        half = self.draft.weight(np.full((1, 1), 0.5, rows.type.numpy), "half")
+        return self._split(self.draft.emit("compare", [rows, half], method="greater"))
+
+    def can_wait(self) -> bool:
+        """Whether gates can keep its states where a sequence has ended, or none ends before the last step.
+
+        An LSTM can keep its cell, but not an output before the first step that counts, unless both are 0.
+        """
+        op = self.op
+        if op.running is None or isinstance(op, Gru):
+            return True
+        fresh = isinstance(op, Lstm) and self._initial(op.state) is None and self._initial(op.cell) is None
+        return isinstance(op, Lstm) and (fresh or not self.backwards)
 
     def _initial(self, value: Value) -> Value | None:
         array = self.draft.constant(value)
@@ -175,12 +214,16 @@ class Direction:
         cut = self.draft.emit("slice", [value], starts=starts, ends=ends, steps=(1,) * value.type.rank)
         return self.draft.reshape(cut, cut.shape[1:])
 
-    def _inputs(self) -> list[Value]:
+    def _inputs(self) -> Sequence[Value]:
         """The input part of the gates of each step (N, gates * H), with the biases that may be added here."""
+        return self._split(self._made())
+
+    def _split(self, rows: Value) -> Sequence[Value]:
+        """Rows (T * N, ...) of each step."""
         steps, images, _ = self.op.input.shape
         if steps == 1:
-            return [self._made()]
-        return list(self.draft.several("split", [self._made()], axis=0, sizes=(images,) * steps))
+            return [rows]
+        return self.draft.several("split", [rows], axis=0, sizes=(images,) * steps)
 
     def _made(self, order: np.ndarray | None = None) -> Value:
         """That of all steps (T * N, gates * H), columns of constants in another order."""
@@ -216,12 +259,18 @@ class Direction:
         """The recurrent bias (H) of a gate that the reset gate multiplies."""
         return self._once("reset", lambda: self._part(self.op.bias, 5 * self.hidden))
 
+    @property
+    def holes(self) -> Value | None:
+        """The weights of peepholes of an LSTM that has some that are not 0."""
+        found = self.op.peephole if isinstance(self.op, Lstm) else None
+        array = self.draft.constant(found)
+        return None if array is not None and not array.any() else found
+
     def peeped(self, gate: Value, cell: Value | None, hole: int) -> Value:
         """A gate (N, H) and the peephole's share of the cell."""
-        assert isinstance(self.op, Lstm) and self.op.peephole is not None, "the step of an LSTM that has some asks"
-        if cell is None:
+        whole, size = self.holes, self.hidden
+        if cell is None or whole is None:
             return gate
-        whole, size = self.op.peephole, self.hidden
         factors = self._once(("hole", hole), lambda: self._part(whole, hole * size, (hole + 1) * size))
         return self.draft.emit("add", [gate, self.draft.emit("mul", [cell, factors])])
 
@@ -236,7 +285,7 @@ class Direction:
         right = self._once((first, end), lambda: self._part(whole, first * size, end * size))
         return self.draft.emit("matmul", [state, right, *([] if bias is None else [bias])], transpose_right=True)
 
-    def _once(self, what: Hashable, make: Callable[[], Value]) -> Value:
+    def _once(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """A value that all steps share."""
         if what not in self.known:
             self.known[what] = make()
@@ -297,7 +346,7 @@ def _lstm(way: Direction, x: Value, states: Sequence[Value | None]) -> list[Valu
     (state, cell), draft, op = states, way.draft, way.op
     assert isinstance(op, Lstm), "`_STEPS` has it for these"
     gates = way.add(x, state, 0, 4)
-    if op.peephole is None:
+    if way.holes is None:
         together, fresh = way.gates(gates, 3, 1)
         i, o, forget = way.gates(way.activate(0, together), 1, 1, 1)
     else:
@@ -307,7 +356,7 @@ def _lstm(way: Direction, x: Value, states: Sequence[Value | None]) -> list[Valu
     if cell is not None:
         forget = way.affine(i, -1.0, 1.0) if op.input_forget else forget
         taken = draft.emit("add", [draft.emit("mul", [forget, cell]), taken])
-    if op.peephole is not None:
+    if way.holes is not None:
         o = way.activate(0, way.peeped(o, taken, 1))
     return [draft.emit("mul", [o, way.activate(2, taken)]), taken]
 
