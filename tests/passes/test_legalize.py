@@ -276,6 +276,24 @@ def dilation_beyond_the_map(n: Net) -> Module:
     return n.done(n.conv(x, n.w(4, 2, 3, 3), n.w(4), dilations=(16, 16), pads=(16, 16, 16, 16)))
 
 
+@case("windows_times_computed_weights")
+def styled(n: Net) -> Module:
+    weight = n.mul(n.w(4, 3, 3, 3), n.input(1, 3, 1, 1, name="b"))
+    return n.done(n.conv(n.input(1, 3, 6, 5), weight, n.w(4), pads=(1, 1, 1, 1), strides=(2, 1)))
+
+
+@case("taps_times_computed_weights")
+def found_again(n: Net) -> Module:
+    weight = n.reshape(n.input(1, 40, 3, 2, name="b"), shape=(40, 1, 3, 2))
+    return n.done(n.conv(n.input(1, 40, 16, 15), weight, group=40))
+
+
+@case("computed_weights_then_their_places")
+def styled_and_larger(n: Net) -> Module:
+    weight = n.reshape(n.input(1, 12, 2, 3, name="b"), shape=(3, 4, 2, 3))
+    return n.done(n.deconv(n.input(1, 3, 6, 5), weight, n.w(4), strides=(2, 2), pads=(0, 0, 1, 1)))
+
+
 @case("constant_left")
 def weights_first(n: Net) -> Module:
     return n.done(

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.facts import LaneFacts
+from bmcompiler.backends.lanes.facts import LaneFacts, Shape
+from bmcompiler.backends.lanes.kernels.base import is_constant, item_bytes
 from bmcompiler.chip import align_up
 from bmcompiler.codegen.tiling import Buffer, Runs
 from bmcompiler.ir import Value
@@ -33,7 +34,7 @@ def channel_buffer(
     channels: tuple[int, int],
     shares: Sequence[Span] = (),
 ) -> Buffer:
-    """Channels [c0, c1) of a packed constant, compact in local memory.
+    """Channels [c0, c1) of a packed constant, or of a computed value as it lies, compact in local memory.
 
     Args:
         layout, pack: see `Coefficients.place`; `pack` gets the build and packs all channels, which are the first axis.
@@ -43,6 +44,8 @@ def channel_buffer(
     """
     (c0, c1), row = channels, dims[0] * dims[1] * item
     shape = (1, c1 - c0, *dims)
+    if not is_constant(constant):
+        return _computed(chip, constant, shape, row, c0)
     if c1 - c0 > chip.lanes and row < chip.least_run:
         return _by_lanes(chip, constant, layout, pack, dims, item, channels)
 
@@ -53,6 +56,17 @@ def channel_buffer(
             build.load_compact(source, (1, end - first, *dims), item, place)
 
     return Buffer(chip.compact_bytes(shape, item), "c", row * (c1 - c0), load, True, runs=Runs(1, c1 - c0))
+
+
+def _computed(chip: LaneFacts, value: Value, shape: Shape, row: int, c0: int) -> Buffer:
+    """Channels from c0 on of a value, `row` bytes each, one behind the other."""
+    item = item_bytes(value)
+
+    def load(build: LaneBuild, address: int) -> None:
+        build.load_compact(build.source(value) + c0 * row, shape, item, address)
+
+    nbytes, channels = row * shape[1], shape[1]
+    return Buffer(chip.compact_bytes(shape, item), "c", nbytes, load, runs=Runs(1, channels), source=value)
 
 
 def _by_lanes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bmcompiler.passes.support.decompositions import (
     broadcast,
+    computed_windows,
     convolution,
     elementwise,
     large_reduction,
@@ -26,7 +27,7 @@ from bmcompiler.passes.support.decompositions import (
 from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decompositions_of, decompositions_of_kind
 
 __all__ = [
-    "DECOMPOSITIONS", "broadcast", "convolution", "decompositions_of", "decompositions_of_kind",
+    "DECOMPOSITIONS", "broadcast", "computed_windows", "convolution", "decompositions_of", "decompositions_of_kind",
     "elementwise", "large_reduction", "layout", "linear_maps", "matrix", "placing", "pooling", "products", "recurrent",
     "reduction", "regions", "resample", "sampling", "spectrum", "statistics",
     "suppression", "whole_choices",

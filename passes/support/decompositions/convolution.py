@@ -95,7 +95,7 @@ def _shaped(op: Conv, taps: Sequence[tuple[int, int]]) -> TensorType:
 def dilation_to_batch(op: Conv, draft: Draft) -> Value | None:
     """A dilation d * r with stride 1 is a dilation r on each of the d x d interleaved images."""
     down, across = (_least_divisor(d) for d in op.dilations)
-    if op.strides != (1, 1) or (down, across) == (1, 1):
+    if op.strides != (1, 1) or (down, across) == (1, 1) or draft.constant(op.weight) is None:
         return None
     n, c = op.input.shape[:2]
     _, o, oh, ow = op.type.shape
@@ -121,7 +121,7 @@ def dilation_to_batch(op: Conv, draft: Draft) -> Value | None:
 @legalizes(Conv, integers=True)
 def padded_before(op: Conv, draft: Draft) -> Value | None:
     """Padding beyond the range of the instruction becomes an op of its own."""
-    if not any(op.pads):
+    if not any(op.pads) or draft.constant(op.weight) is None:
         return None
     x = _padded(op, op.input, op.pads, draft)
     return draft.like([x, op.weight, op.bias], pads=_FIRST)

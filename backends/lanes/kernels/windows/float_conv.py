@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmcompiler.backends.lanes.build import LaneBuild
-from bmcompiler.backends.lanes.kernels.base import dims4, item_bytes
+from bmcompiler.backends.lanes.kernels.base import dims4, is_constant, item_bytes
 from bmcompiler.backends.lanes.kernels.channel_constants import Joined, Span, bias_buffer, channel_buffer, joined_buffer
 from bmcompiler.backends.lanes.kernels.functions.fused_activation import activate, activation_cycles, emit_activation
 from bmcompiler.backends.lanes.kernels.windows import winograd, winograd_arithmetic, winograd_cells
@@ -32,6 +32,10 @@ class FloatConvKernel(ConvGeometry):
     """Base: a chip says how weights lie, which command sums, and in which order."""
 
     ops: tuple[type[Convolution], ...] = (Conv,)
+
+    @rule("Weights and bias must be constants, but those of a depthwise convolution")
+    def constant_weights(self, op: Convolution) -> bool:
+        return (self.is_depthwise(op) and isinstance(op, Conv)) or super().constant_weights(op)
 
     @rule("Input, weights, bias and result must be f32")
     def known_types(self, op: Convolution) -> bool:
@@ -156,6 +160,7 @@ class FloatConvKernel(ConvGeometry):
         row, (layout, pack) = self._row_bytes(op), self._packed(op)
         if (
             op.bias is None
+            or not (is_constant(op.weight) and is_constant(op.bias))
             or -(c1 - c0) % self.chip.lanes * row * (c1 - c0 > self.chip.lanes) > self.chip.command_bytes
         ):
             return None
