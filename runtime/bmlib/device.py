@@ -140,16 +140,38 @@ class Card:
 
     def run(self, program: Program) -> None:
         """Run what a kernel issued. Raises SimulatorError for what the chip refuses."""
-        # programs without kernels of their own never wait for these
-        from bmcompiler.backends.bm1684x.static_tables import static_memory
-        from bmcompiler.runtime.simulator.bm1684x import Memories, compile_plan
+        from bmcompiler.runtime.simulator.bm1684x import compile_plan  # for programs without kernels never needed
 
+        with self.lock, self.timed("run"), program.naming_calls():
+            compile_plan(program.groups, self._chip()).run()
+
+    def _chip(self) -> Memories:
+        """The memories of the BM1684X, which last as long as the card."""
+        from bmcompiler.backends.bm1684x.static_tables import static_memory
+        from bmcompiler.runtime.simulator.bm1684x import Memories
+
+        if self._memories is None:
+            self._memories = Memories(self._memory)
+            self._memories.static[...] = static_memory()
+        return self._memories
+
+    def place(self, address: int, memory: str, lane: int) -> int:
+        """Where a byte of memory lies in this process: "global", "L2", or of a lane, at `address` in it.
+
+        Raises RuntimeUseError where no memory is.
+        """
         with self.lock:
-            if self._memories is None:
-                self._memories = Memories(self._memory)
-                self._memories.static[...] = static_memory()
-            with self.timed("run"), program.naming_calls():
-                compile_plan(program.groups, self._memories).run()
+            if memory == "global":
+                data, offset = self.bytes(bm_device_mem_t(address, 1)), 0
+            elif memory == "L2":
+                data, offset = self._chip().l2, address - CHIP.l2_window
+            else:
+                lanes = self._chip().local
+                data, offset = lanes.bytes[lane] if lane < lanes.lanes else lanes.bytes[0, :0], address
+            if not 0 <= offset < data.size:
+                raise RuntimeUseError(f"0x{address:x} is no address of {memory} memory")
+            first: int = data.ctypes.data
+            return first + offset
 
     def run_okkernel(self, program: OkkernelProgram) -> None:
         """The same for a kernel of okkernel: a BM1684 beside the other chip, on the same global memory.

@@ -1,7 +1,7 @@
 """Kernels in C: modules with TPUKernel or okkernel functions, compiled for the host, and their launches on the card.
 
-A kernel is called with its arguments, its calls of the library are recorded, and the card runs what was recorded. What
-a kernel does itself with global memory is not possible: it runs before its commands do.
+A kernel is called with its arguments, its calls of the library are recorded, and the card runs what was recorded: at
+the end, or of a TPUKernel kernel that looks into memory itself (`tpu_global_mem_addr`) before each look and poll.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from bmcompiler.errors import RuntimeUseError
 from bmcompiler.runtime.bmlib.device import CardHandle
 from bmcompiler.runtime.bmlib.functions import host_bytes
 from bmcompiler.runtime.bmlib.types import BMLIB, served
+
+if TYPE_CHECKING:
+    from bmcompiler.backends.bm1684x.tpukernel.recorder import Memory, Recorder
 
 Entry = Callable[[int], object]
 """A kernel: called with the address of its arguments."""
@@ -203,6 +206,24 @@ def _launch_number(handle: CardHandle, function: int, args: Any, size: int) -> N
     _launch(handle, name, entry, args, size)
 
 
+@dataclass(frozen=True)
+class _Board:
+    """A card that runs a kernel while it is recorded."""
+
+    handle: CardHandle
+    name: str
+
+    def run(self, recorder: Recorder) -> None:
+        """Run what has been issued. Raises SimulatorError."""
+        from bmcompiler.backends.bm1684x.tpukernel.kernel import Program
+
+        self.handle.card.run(Program(self.name, tuple(recorder.commands), tuple(recorder.polls)))
+
+    def place(self, address: int, memory: Memory, lane: int) -> int:
+        """Where a byte of a memory of the card lies. Raises RuntimeUseError."""
+        return self.handle.card.place(address, memory.value, lane)
+
+
 def _launch(handle: CardHandle, name: str, entry: Entry, args: Any, size: int) -> None:
     """Record and run. Raises RuntimeUseError for the first call of the kernel that was refused, SimulatorError."""
     from bmcompiler.backends.bm1684 import okkernel  # many programs have no kernels
@@ -212,6 +233,7 @@ def _launch(handle: CardHandle, name: str, entry: Entry, args: Any, size: int) -
         raise RuntimeUseError(f"args is NULL, of {size} bytes")
     copy = ctypes.create_string_buffer(host_bytes(args, size).tobytes() if size else b"", size + 8)
     with tpukernel.recording() as recorder, okkernel.recording() as other:
+        recorder.board = _Board(handle, name)
         entry(ctypes.addressof(copy))
     refused = recorder.refused or other.refused
     if refused is not None:

@@ -160,3 +160,11 @@ static inline void tpu_layer_refuse(const tpu_layer_call_t *call, const char *re
 {
     snprintf(call->reason, 256, "%s", reason);
 }
+/* What a kernel looks at where it is refused to look: it goes on to its end, and its launch fails. */
+static inline void *tpukernel_nothing(void)
+{
+    static void *found = NULL;
+    if (!found)
+        found = calloc(1, 1 << 24);
+    return found;
+}

@@ -60,6 +60,8 @@ _SIZES = {
 }
 
 _WRITTEN, _OF_DIMS = (declared(__file__, name) for name in ("tpukernel.h", "tpukernel_dims.h"))
+_THEIR_OWN = ("tpu_bdc_check_inf_nan", "tpu_bdc_fp_isinf", "tpu_bdc_fp_isnan", "tpu_bdc_fp_pow_234")
+"""Functions of newer libraries that firmware for older ones defines itself: no declaration may stand in its way."""
 PREAMBLE = (
     _ENUMS
     + "".join(f"typedef {c_type} {name};\n" for name, c_type in _ADDRESSES.items())
@@ -68,7 +70,7 @@ PREAMBLE = (
     + "".join(
         f'TPUKERNEL_NOT_OFFERED({name}, "{why}")\n'
         for name, why in UNAVAILABLE.items()
-        if f"{name}(" not in _WRITTEN + _OF_DIMS
+        if name not in _THEIR_OWN and f"{name}(" not in _WRITTEN + _OF_DIMS
     )
 )
 
@@ -115,12 +117,13 @@ LIBRARY = CLibrary(
     "tpukernel",
     API,
     PREAMBLE,
-    {},
-    {},
+    {"pointer_t": "void *"},
+    {"pointer_t": "tpukernel_nothing()"},
     _called,
     headers=("tpu_kernel.h", "tpu_defs.h", "tpu_utils.h", "common_def.h"),
     includes=("<stdio.h>", "<stdlib.h>"),
     numbers={
+        "pointer_t": ctypes.c_uint64,
         **dict.fromkeys(("data_type_t", "rounding_mode_t"), ctypes.c_int32),
         **{name: ctypes.c_uint32 if c[-3:] == "int" else ctypes.c_uint64 for name, c in _ADDRESSES.items()},
     },

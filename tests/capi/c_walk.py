@@ -29,8 +29,9 @@ REFUSED = {
     **dict.fromkeys(("bmerr_t", "bm_status_t", "errno_t"), "!= 0"),
     **dict.fromkeys(("status_t", "exec_id_t", "exec_time_t", "index_t", "count_t", "process_t"), "< 0"),
     "bm_cpu_status_t": "== BMCPU_FAULT",
+    "pointer_t": "!= NULL",
 }
-"""What the results of a refused call are; all others are 0 or NULL."""
+"""What the results of a refused call are; all others are 0 or NULL. A kernel that looks has something to see."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from bmcompiler.tpukernel import (
     TABLE,
     dim4,
     kernel,
+    recording,
+    scalar_t,
 )
 
 Array = NDArray[Any]
@@ -262,8 +265,6 @@ def test_functions_of_halves_are_close(device: KernelDevice, rng: np.random.Gene
 
 
 def test_loaders_by_type_fill_every_lane(device: KernelDevice) -> None:
-    from bmcompiler.tpukernel import recording
-
     for name in ("exp", "log", "sin", "cos", "erf", "tan", "arcsin", "arctan"):
         types = (DT_FP32, DT_FP16, DT_BFP16) if name in ("exp", "log", "sin", "cos") else (DT_FP32,)
         for dtype in types:
@@ -272,12 +273,26 @@ def test_loaders_by_type_fill_every_lane(device: KernelDevice) -> None:
             assert len(recorder.commands) == 1
 
 
+@pytest.mark.parametrize(("count", "commands"), [(1, 1), (65_535, 1), (70_001, 2), (3 * 65_535 + 2, 2)])
+def test_a_number_of_elements_is_filled(device: KernelDevice, count: int, commands: int) -> None:
+    for dtype, kind in ((DT_FP16, np.uint16), (DT_FP32, np.uint32), (DT_INT8, np.uint8)):
+        size = np.dtype(kind).itemsize
+        target = device.upload(np.zeros(count + 1, kind))
+        program = kernel(partial(FUNCTIONS["tpu_gdma_system_set"], target, scalar_t(0x12345678), count, dtype))()
+        assert len(program) == commands
+        device.launch(program)
+        wanted = np.full(count + 1, 0x12345678 & ((1 << 8 * size) - 1), kind)
+        wanted[count] = 0
+        np.testing.assert_array_equal(device.download(target, (count + 1,), kind), wanted)
+        device.free_all()
+
+
 def test_which_functions_have_no_recording() -> None:
     """A new one needs a test here."""
     derived = {row.name for row in TABLE.values() if row.source is Known.DERIVED}
     here = {f"tpu_bdc_{name}" for name in (*TWO, "or_C", "xor_C", "int_add", "int_sub", "cpy_cross_npu")}
     here |= {f"tpu_bdc_fp_{name}" for name in PER_CHANNEL}
-    here |= {"tpu_bdc_npu_bcast_from_static", "tpu_bdc_npu_distribute_from_static"}
+    here |= {"tpu_gdma_system_set", "tpu_bdc_npu_bcast_from_static", "tpu_bdc_npu_distribute_from_static"}
     moves = ("cpy", "cpy_cw_trans", "cpy_nc_trans", "general_cpy", "h_gather", "h_scatter")
     here |= {f"tpu_gdma_{name}_{way}" for name in moves for way in WAYS}
     assert derived <= here

@@ -6,14 +6,15 @@ from typing import Any
 
 from bmcompiler.backends.bm1684x.chip import CHIP
 from bmcompiler.backends.bm1684x.tpukernel import local
-from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder
+from bmcompiler.backends.bm1684x.tpukernel.recorder import Memory, Recorder
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Emit, Function, Known, Rule, in_group
 from bmcompiler.backends.bm1684x.tpukernel.rules import at_least, within
+from bmcompiler.backends.bm1684x.tpukernel.transfers import MOST_SIZE
 from bmcompiler.backends.bm1684x.tpukernel.types import dim4
 from bmcompiler.instructions.order import STREAMS, Engine
 
 L2_USABLE = 0x1F_B000
-_MOST_SIZE, _MOST_STEP = (1 << 16) - 1, 128
+_MOST_STEP = 128
 _TYPE, _SHAPE = "data_type_t dtype", "const dim4 *shape"
 _CHANNEL = "int c, int c_stride, data_type_t dtype"
 _CACHED = "system_addr_t addr, unsigned long long size"
@@ -28,6 +29,31 @@ def _value(value: int) -> Emit:
 
 def _nothing(k: Recorder, a: Arguments) -> None:
     """One core without caches of its own: nothing to do."""
+
+
+def _looks(memory: Memory) -> Emit:
+    return lambda k, a: k.look(a.addr, memory)
+
+
+_LOOKS: tuple[tuple[str, str, str, Emit, tuple[Rule, ...]], ...] = (
+    ("tpu_global_mem_addr", "global_addr_t addr", "of global memory", _looks(Memory.GLOBAL), ()),
+    ("tpu_l2_sram_addr", "system_addr_t addr", "of L2", _looks(Memory.L2), ()),
+    (
+        "tpu_local_mem_addr",
+        "int start_idx, local_addr_t addr",
+        "of a lane",
+        lambda k, a: k.look(a.addr % CHIP.lmem_size, Memory.LOCAL, a.start_idx + a.addr // CHIP.lmem_size),
+        (_LANE,),
+    ),
+    (
+        "tpu_local_mem_addr_unified",
+        "local_addr_t addr",
+        "of the lane that the address is in",
+        lambda k, a: k.look(a.addr % CHIP.lmem_size, Memory.LOCAL, a.addr // CHIP.lmem_size),
+        (),
+    ),
+)
+"""Name, parameters, what it points to, what gives it, rules."""
 
 
 def _of_type(name: str) -> Emit:
@@ -80,6 +106,15 @@ CORES = in_group(
     Function(f"void tpu_flush_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
     Function(f"void tpu_invalidate_cache({_CACHED})", "nothing: the simulator has no cache", _nothing),
     Function("void tpu_poll_descriptor()", "tpu_poll", lambda k, a: k.poll(*STREAMS)),
+    *(
+        Function(
+            f"pointer_t {name}({parameters})",
+            f"where the byte lies for the kernel's own processor, {what}, with all done that was issued",
+            emit,
+            rules,
+        )
+        for name, parameters, what, emit, rules in _LOOKS
+    ),
     Function("int tpu_core_index()", "0", _value(0)),
     Function("int tpu_core_num()", "1", _value(1)),
     Function("void tpu_sync_all()", "nothing: there is one core", _nothing),
@@ -99,7 +134,7 @@ CHIP_FACTS = in_group(
     Function("unsigned long long tpu_global_mem_get_start_addr()", "of global memory", _value(CHIP.global_base)),
     Function("unsigned long long tpu_local_mem_get_start_addr()", "of local memory", _value(CHIP.lmem_window)),
     Function(
-        "int tpu_gdma_shape_limit(int dim)", "largest n, c, h, w", lambda k, a: _MOST_SIZE if 0 <= a.dim <= 3 else 0
+        "int tpu_gdma_shape_limit(int dim)", "largest n, c, h, w", lambda k, a: MOST_SIZE if 0 <= a.dim <= 3 else 0
     ),
     Function("int tpu_gdma_move_max_wstride_byte_len()", "largest stride of w in bytes", _value(_MOST_STEP)),
     Function("int tpu_npu_index(local_addr_t addr)", "the lane of an address", lambda k, a: local.lane_of(a.addr)),

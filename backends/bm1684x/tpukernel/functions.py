@@ -12,7 +12,7 @@ from bmcompiler.backends.bm1684x.tpukernel.recorder import Recorder, current
 from bmcompiler.backends.bm1684x.tpukernel.rows import Arguments, Function
 from bmcompiler.backends.bm1684x.tpukernel.table import TABLE
 from bmcompiler.backends.bm1684x.tpukernel.units.unavailable import UNAVAILABLE
-from bmcompiler.errors import EncodingError, UsageError
+from bmcompiler.errors import EncodingError, RuntimeUseError, UsageError
 
 _ANSWERS = ("bool", "dim4", "int", "unsigned long long", "scalar_t")
 
@@ -48,7 +48,7 @@ def _emitted(row: Function, values: Arguments, source: Source) -> Any:
         recorder = Recorder() if pure else current()
         with recorder.called(source):
             return row.emit(recorder, values)
-    except (EncodingError, UsageError) as error:
+    except (EncodingError, RuntimeUseError, UsageError) as error:
         if not error.reason.startswith(row.name):
             error.reason = f"{row.name}: {error.reason}"
         raise

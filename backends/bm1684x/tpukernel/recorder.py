@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bmcompiler.backends.bm168x.calls import Source
 from bmcompiler.backends.bm1684x.chip import CHIP
@@ -47,6 +47,24 @@ class Issued(NamedTuple):
         return self.command.engine
 
 
+class Board(Protocol):
+    """What runs a kernel while it is being recorded."""
+
+    def run(self, recorder: Recorder) -> None:
+        """Run what has been issued. Raises SimulatorError."""
+
+    def place(self, address: int, memory: Memory, lane: int) -> int:
+        """Where a byte of a memory lies in this process. Raises RuntimeUseError where there is none."""
+
+
+class Memory(Enum):
+    """A memory that a kernel's processor may look into."""
+
+    GLOBAL = "global"
+    L2 = "L2"
+    LOCAL = "local"
+
+
 class Recorder:
     """Takes the commands of one kernel.
 
@@ -66,6 +84,10 @@ class Recorder:
         self._before: dict[Engine, int] | None = None
         self.refused: Exception | None = None
         """The first call of the kernel that was refused, where the kernel itself is not told: in C."""
+        self.board: Board | None = None
+        """Where it runs while it is recorded; None where that comes later."""
+        self._looks = False
+        """Whether the kernel's processor has looked into a memory: what it waits for is to be there, then."""
 
     def add(self, *commands: Command) -> None:
         """Issue commands. Raises EncodingError for fields that are too narrow, or when ids run out."""
@@ -83,6 +105,32 @@ class Recorder:
     def poll(self, *engines: Engine) -> None:
         """The kernel's processor waits for engines before it issues more."""
         self.polls += ((self._epoch, Poll(engine, *(self._last[each] for each in Engine))) for engine in engines)
+        if self._looks:
+            self._run()
+
+    def look(self, address: int, memory: Memory, lane: int = 0) -> int:
+        """Where a byte of memory lies in this process, with all done that was issued; so it is after later polls.
+
+        Raises UsageError where the kernel runs later, RuntimeUseError where there is no memory.
+        """
+        if self.board is None:
+            raise UsageError(
+                "a kernel is recorded here before it runs, and cannot read what it computes",
+                remedy="look at the memory of the KernelDevice after the launch; kernels in C may look, where a card "
+                "launches them",
+            )
+        self._looks = True
+        self._run()
+        return self.board.place(address, memory, lane)
+
+    def _run(self) -> None:
+        """Run what has been issued; ids begin again, with nothing to wait for."""
+        assert self.board is not None, "only a kernel that runs looks"
+        if self.commands and self.refused is None:
+            self.board.run(self)
+        self.commands, self.polls = [], []
+        self._last = {engine: 0 for engine in Engine}
+        self._before = None if self._before is None else dict(self._last)
 
     @contextmanager
     def called(self, source: Source) -> Iterator[None]:

@@ -16,6 +16,8 @@ from bmcompiler.backends.bm1684x.tpukernel.types import data_type_t, dim4
 from bmcompiler.chip import align_up
 from bmcompiler.errors import UsageError
 
+MOST_SIZE = (1 << 16) - 1
+"""Elements along an axis of a transfer."""
 _MOST_STEP = 128  # bytes between elements of a row
 _KIND = {"L": "local_addr_t", "S": "system_addr_t"}
 _WORDS = {"L": "local", "S": "system"}
@@ -105,6 +107,19 @@ def _fill(kind: str) -> Emit:
         k.add(transfers.fill(to, a.C & (1 << a.dtype.bits) - 1, a.dtype.precision))
 
     return emit
+
+
+def _fill_count(k: Recorder, a: Arguments) -> None:
+    """As many whole rows as a command holds, then what is left of one."""
+    side_of(a, "dst", "S", dim4(1, 1, 1, 1), a.dtype)
+    address, left = a.dst_addr, a.count
+    while left:
+        width = min(left, MOST_SIZE)
+        shape = dim4(1, 1, min(left // width, MOST_SIZE), width)
+        to = Side(address, shape, dim4(0, 0, width, 1))
+        k.add(transfers.fill(to, a.C & (1 << a.dtype.bits) - 1, a.dtype.precision))
+        left -= shape.h * width
+        address += shape.h * width * a.dtype.size
 
 
 def _matrix(way: str) -> Emit:
@@ -246,7 +261,17 @@ RECORDED = in_group(
     *(_rows_by_index(Move.GATHER, way) for way in ("S2S", "S2L")),
     _rows_by_index(Move.SCATTER, "L2S"),
 )
-DERIVED = in_group("Between memories", _general("S2S"), source=Known.DERIVED)
+DERIVED = in_group(
+    "Between memories",
+    _general("S2S"),
+    Function(
+        "void tpu_gdma_system_set(system_addr_t dst_addr, scalar_t C, unsigned int count, data_type_t dtype)",
+        "count elements of C",
+        _fill_count,
+        (_ANY, at_least(1, "count")),
+    ),
+    source=Known.DERIVED,
+)
 DRAWN = in_group(
     "Between memories",
     *(_general(way) for way in ("L2S", "L2L")),

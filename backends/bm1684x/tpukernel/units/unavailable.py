@@ -67,7 +67,7 @@ _WORDS = {
         bdc_random_gen bdc_random_gen_init bdc_random_gen_load_state gdma_random_mask_S2L
         gdma_random_mask_init_seed_S2L gdma_random_mask_set_seed set_bd_random_gen_seed bd_set_random_gen_seed
         bd_rand_seed_gen""",
-    "use tpu_gdma_set_C_system with a shape of that many elements": "gdma_system_set sdma_system_set vsdma_system_set",
+    "use tpu_gdma_set_C_system with a shape of that many elements": "sdma_system_set vsdma_system_set",
     "use tpu_gdma_cpy_S2S with a stride of 0": "gdma_system_bcast",
     "use tpu_bdc_neg around tpu_bdc_fp_max_pool2d, or the integer form": """
         bdc_fp_min_pool2d bdc_int8_min_pool2d bdc_int_min_pool2d""",
@@ -100,8 +100,7 @@ _WORDS = {
     _LINES: "hau_line_gather",
     "no header declares its arguments": "hau_sort_general",
     _RECORDED: """
-        global_mem_addr local_mem_addr local_mem_addr_unified l2_sram_addr gdma_get_filter_num
-        gdma_mask_select_S2S_with_ret sdma_get_filter_num vsdma_get_filter_num""",
+        gdma_get_filter_num gdma_mask_select_S2S_with_ret sdma_get_filter_num vsdma_get_filter_num""",
     "it prints what is computed later; `KernelDevice.local` shows local memory after a launch": "print_local_mem_data",
     "ids of commands are the library's own": """
         set_id_node get_id_node set_parallel_id_node get_parallel_id_node enable_check_id_node disable_check_id_node
