@@ -79,12 +79,7 @@ def plan_residency(
     """
     room, tries, apart = tiler.lane_bytes, _TRIES, set[Value]()
     while tries:
-        planner = _Planner(stripes, blocks, read_elsewhere, tiler, copier, room, apart)
-        try:
-            found = planner.plan()
-        except _NoRoom as full:
-            apart.add(full.value)
-            continue
+        found = _Planner(stripes, blocks, read_elsewhere, tiler, copier, room, apart).plan()
         if hopeless(found):
             return None
         if give_places(found, tiler) <= tiler.lane_bytes:
@@ -93,6 +88,16 @@ def plan_residency(
         tries -= 1
         room = int(room * _SHRINK) // tiler.align * tiler.align
     return None
+
+
+class _Mark(NamedTuple):
+    """What the walk knew before a step: all that later steps change of it. lasts: of the live ranges, in order."""
+
+    used: list[int]
+    lasts: list[int]
+    here: dict[Contents, LiveRange]
+    filled: dict[Contents, list[Contents]]
+    in_global: set[Value]
 
 
 def whole_stripes(ops: Sequence[Operation], work_of: Callable[[Operation], TileWork | None]) -> list[Stripe]:
@@ -118,6 +123,7 @@ class _Planner:
         self.live_ranges: list[LiveRange] = []
         self.here: dict[Contents, LiveRange] = {}
         self.uses = Uses(stripes, self.steps, blocks, copier, apart)
+        self.marks: dict[int, _Mark] = {}
         made = {value for stripe in stripes for value in stripe.op.results}
         self.in_global = self.uses.in_global | set(filter(read_elsewhere, made))
 
@@ -131,14 +137,13 @@ class _Planner:
         return sum(map(self.tiler.rounded, (*sizes, *work.scratch)))
 
     def plan(self) -> Residency:
-        for index, step in enumerate(self.steps):
-            if step.work is None:
-                blocked = self.blocks(step.op)
-                if blocked:
-                    self._make_room(index, self.room, set())
-                self.used[index] = self.room if blocked else self._taken()
-            else:
-                self._step(index, step, step.work)
+        index = 0
+        while index < len(self.steps):
+            try:
+                self._walk(index, self.steps[index])
+                index += 1
+            except _NoRoom as full:
+                index = self._without(full.value)
         for step in self.steps:
             for binding in step.outputs:
                 binding.moves = binding.buffer.contents is None or binding.buffer.contents.value in self.in_global
@@ -147,6 +152,34 @@ class _Planner:
         return Residency(self.steps, kept - self.in_global, self.live_ranges)
 
     # -- the walk ------------------------------------------------------------------------------------------------------
+    def _walk(self, index: int, step: Step) -> None:
+        if index in self.uses.begins:
+            lasts, filled = [each.last for each in self.live_ranges], {h: [*parts] for h, parts in self.filled.items()}
+            self.marks[index] = _Mark([*self.used], lasts, {**self.here}, filled, {*self.in_global})
+        if step.work is not None:
+            self._step(index, step, step.work)
+            return
+        blocked = self.blocks(step.op)
+        if blocked:
+            self._make_room(index, self.room, set())
+        self.used[index] = self.room if blocked else self._taken()
+
+    def _without(self, value: Value) -> int:
+        """Do without the whole of a value; returns the first step that makes some of it, before which nothing changes.
+
+        What is loaded for later steps may have come earlier: all that the walk changes is as it was then.
+        """
+        first = self.uses.leave_apart(value)
+        mark = self.marks[first]
+        self.used, self.here = [*mark.used], {**mark.here}
+        self.filled = defaultdict(list, {whole: [*parts] for whole, parts in mark.filled.items()})
+        self.in_global = mark.in_global | (self.uses.apart & self.uses.in_global)
+        del self.live_ranges[len(mark.lasts) :]
+        for live_range, last in zip(self.live_ranges, mark.lasts):
+            live_range.last = last
+        self.steps[first:] = [Step(step.op, step.work, step.group, step.slices) for step in self.steps[first:]]
+        return first
+
     def _step(self, index: int, step: Step, work: TileWork) -> None:
         while True:
             sources = [self._source(buffer) for buffer in work.inputs]
@@ -334,12 +367,7 @@ class _Planner:
             self.in_global.add(contents.value)
         del self.here[contents]
 
-    def _give_up(
-        self,
-        work: TileWork,
-        sources: list[Held | None],
-        places: list[Held | None],
-    ) -> bool:
+    def _give_up(self, work: TileWork, sources: list[Held | None], places: list[Held | None]) -> bool:
         """Where a step finds no room, do without a whole that it reads or fills; False when there is none."""
         for found in places:
             if found is not None:
@@ -352,8 +380,9 @@ class _Planner:
 
     def _is_elsewhere(self, contents: Contents) -> bool:
         """Whether nothing is lost with what is held: global memory has it, or more of it is here."""
+        layout = contents.layout
         return (
-            _is_weight(contents)
+            (isinstance(layout, tuple) and layout[:1] == (WEIGHT,))
             or contents.value in self.in_global
             or any(other != contents and self._holds_already(other, contents) for other in self.here)
         )
@@ -365,10 +394,6 @@ class _Planner:
         live_range = LiveRange(lane_bytes, first, last, label=label, kind=kind)
         self.live_ranges.append(live_range)
         return live_range
-
-
-def _is_weight(contents: Contents) -> bool:
-    return isinstance(contents.layout, tuple) and contents.layout[:1] == (WEIGHT,)
 
 
 __all__ = ["AHEAD", "Binding", "Copy", "LiveRange", "Residency", "Step", "plan_residency", "whole_stripes"]

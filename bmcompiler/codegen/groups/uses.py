@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bmcompiler.codegen.groups.nested import NestedBoxes
 from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
@@ -20,6 +20,7 @@ class Uses:
 
     Attributes:
         gathered: wholes that are made slice by slice for other groups, with the steps that make their parts.
+        begins: steps that make the first part of one of them.
         in_global: values that some stripe reads from global memory.
 
     Args:
@@ -32,7 +33,7 @@ class Uses:
         steps: Sequence[Step],
         blocks: Callable[[Operation], bool],
         copier: LocalCopier | None,
-        apart: Collection[Value],
+        apart: set[Value],
     ) -> None:
         self.steps, self.copier, self.apart = steps, copier, apart
         self.requests: dict[Value, list[tuple[int, Contents]]] = defaultdict(list)
@@ -45,7 +46,8 @@ class Uses:
         self._leave_copies(stripes, blocks)
         self._collect()
         self._gather()
-        self._read_from_global()
+        self.begins = {made[0] for made in self.gathered.values()}
+        self._read_from_global(range(len(self.steps)))
 
     def next_use(self, contents: Contents, index: int) -> int:
         """The first step after `index` that reads what is held, or adds to it; NEVER without one."""
@@ -84,6 +86,16 @@ class Uses:
     def made_before(self, value: Value, index: int) -> int:
         """The first step at which global memory may have all of a value: after the last one that makes some of it."""
         return max((at + 1 for at, _ in self.made.get(value, ()) if at < index), default=0)
+
+    def leave_apart(self, value: Value) -> int:
+        """No longer gather a value; returns the first step that makes some of it. Uses of others stay as they are."""
+        self.apart.add(value)
+        (whole,) = (gathered for gathered in self.gathered if gathered.value is value)
+        self._known.pop(whole, None)
+        first, *_ = self.gathered.pop(whole)
+        reading = [index for index, step in enumerate(self.steps) if value in map(root_of, step.op.operands)]
+        self._read_from_global(reading)
+        return first
 
     def _leave_copies(self, stripes: Sequence[Stripe], blocks: Callable[[Operation], bool]) -> None:
         """Rule 3 of `residency`."""
@@ -127,9 +139,10 @@ class Uses:
             if fits and all(self.reaches(part, whole) for part in parts):
                 self.gathered[whole] = [index for index, _ in made]
 
-    def _read_from_global(self) -> None:
-        """What is read in another layout than it is made in."""
-        for index, step in enumerate(self.steps):
+    def _read_from_global(self, numbers: Iterable[int]) -> None:
+        """What steps read in another layout than it is made in."""
+        for index in numbers:
+            step = self.steps[index]
             inputs = [buffer for buffer in step.work.inputs if not buffer.coefficient] if step.work else []
             wanted = [buffer.contents for buffer in inputs if buffer.contents is not None]
             found = [contents.value for contents in wanted if self._comes_from_within(index, contents)]
