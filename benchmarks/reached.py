@@ -12,6 +12,8 @@ this allows, the default has to:
 * fine: outputs within 2 % of float, in 1.25 times the fewest cycles seen (BM1684: and 0.74 of float's);
 * coarse: within 10 %, in 1.5 times these.
 
+Cycles are those of the chip: a way that leaves more layers to the host than the default is no way within them.
+
 The summary of the default says what share of decisions others keep at least, and how far outputs of others are from
 float at most; with `--max-error 5` it promises so much where it does not warn. 200 samples that nothing has seen
 confirm all three or not. It fails where an aim is missed, or more than one bound of twenty of a kind.
@@ -133,11 +135,12 @@ def pictures_like(net: Net, given: Array, seed: int, count: int) -> Iterator[Arr
 
 @dataclass(frozen=True)
 class Tried:
-    """A program of the network: what its held-back samples say, and its cycles."""
+    """A program of the network: what its held-back samples say, its cycles, and how many layers the host has."""
 
     way: str
     found: Found
     cycles: int
+    on_host: int
 
     @property
     def decides(self) -> bool:
@@ -159,7 +162,8 @@ def tried(subject: Subject, chip: str) -> tuple[Tried, Any, list[Tried]]:
 
     def one(way: str, **options: Any) -> tuple[Tried, Any]:
         result = subject.compile(chip, check="never", **options)
-        return Tried(way, said(result), int(find_analyzer(chip)(result.model, 0).timing().cycles)), result
+        on_host = sum(row.where == "cpu" for row in result.rows)
+        return Tried(way, said(result), int(find_analyzer(chip)(result.model, 0).timing().cycles), on_host), result
 
     text = find_target(chip).pipeline("int8", 2).replace("quantize,", "quantize{scheme=shift},")
     modes = {mode: text.replace("quantize{", f"quantize{{mode={mode},") for mode in MODES[chip]}
@@ -175,6 +179,7 @@ def missed(subject: Subject, chip: str, default: Tried, others: list[Tried]) -> 
     if chip in FLOAT:
         plain = subject.compile(chip, FLOAT[chip], check="never")
         whole = float(find_analyzer(chip)(plain.model, 0).timing().cycles)
+    others = [each for each in others if each.on_host <= default.on_host]
     least = min(each.cycles for each in (default, *others))
     share = SHARE.get(chip, 1.0) * whole
     fine, coarse = min(WORTH * least, share), min(DEAR * least, share)
