@@ -419,6 +419,9 @@ def test_rules_that_lead_back_to_the_same_op_end() -> None:
 ON_OTHER_CHIPS = {
     "best_boxes_of_each_class",
     "bytes_summed_in_float",
+    "one_maximum_after_the_other",
+    "places_by_counting",
+    "ranked_along_the_last_axis",
     "sum_with_negative",
     "reduced_in_pieces",
     "normed_by_pieces",

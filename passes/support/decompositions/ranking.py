@@ -1,0 +1,102 @@
+"""The largest elements of an axis in order, on chips that sort nothing: by counting, or one maximum after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, prod
+
+import numpy as np
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.places.order import TopK
+from bmcompiler.passes.support.decompositions.base import Draft, legalizes
+
+Ranked = tuple[Value, Value]
+_MOST_PAIRS = 1 << 20
+"""Comparisons of one op: of float32 they fill twice the local memory of a chip."""
+_MOST_STEPS, _MOST_READ = 128, 1 << 20
+"""Maxima taken one after the other, and elements that they read in all: some milliseconds; beyond, it is the host's."""
+
+
+@legalizes(TopK, integers=True)
+def ranked_along_the_last_axis(op: TopK, draft: Draft) -> Ranked | None:
+    """Another axis is moved to the end and back."""
+    rank, axis = op.x.type.rank, op.axis % op.x.type.rank
+    if axis == rank - 1:
+        return None
+    order = [i for i in range(rank) if i != axis] + [axis]
+    x = draft.emit("permute", [op.x], order=tuple(order))
+    values, places = draft.several("top_k", [x], k=op.k, axis=rank - 1, largest=op.largest)
+    back = tuple(int(i) for i in np.argsort(order))
+    return draft.emit("permute", [values], order=back), draft.emit("permute", [places], order=back)
+
+
+@legalizes(TopK, integers=True, bytes_do=False, weighed=True)
+def places_by_counting(op: TopK, draft: Draft) -> Ranked | None:
+    """The place of an element is the number of those that come before it: larger, or equal and further in front."""
+    rows, size = _rows_of(op)
+    if not _is_asked(op) or size * max(size, op.k) * rows > _MOST_PAIRS:
+        return None
+    own, others = (draft.reshape(op.x, shape) for shape in ((rows, size, 1), (rows, 1, size)))
+    method = "greater" if op.largest else "less"
+    one, none = _number(draft, 1.0, 3), _number(draft, 0.0, 3)
+    front = draft.weight(np.tri(size, size, -1, dtype=np.float32)[None], "front")
+    equal = draft.emit("where", [_compared(draft, "equal", others, own), front, none])
+    before = draft.emit("where", [_compared(draft, method, others, own), one, equal])
+    place = draft.emit("reduce", [before], method="sum", axes=(2,))
+    wanted = draft.weight(np.arange(op.k, dtype=np.float32).reshape(1, op.k, 1), "places")
+    here = _compared(draft, "equal", draft.reshape(place, (rows, 1, size)), wanted)
+    counted = draft.weight(np.arange(size, dtype=np.float32).reshape(1, 1, size), "numbers")
+    last = _number(draft, -inf, 3)
+    values = draft.emit("reduce", [draft.emit("where", [here, others, last])], method="max", axes=(2,))
+    numbers = draft.emit("reduce", [draft.emit("where", [here, counted, none])], method="sum", axes=(2,))
+    return _shaped(op, values, numbers, draft)
+
+
+@legalizes(TopK, integers=True, bytes_do=False, weighed=True)
+def one_maximum_after_the_other(op: TopK, draft: Draft) -> Ranked | None:
+    """The first of the largest is found, then taken out: elements that are out have no number any more."""
+    rows, size = _rows_of(op)
+    if not _is_asked(op) or op.k > _MOST_STEPS or rows * size * op.k > _MOST_READ:
+        return None
+    left = draft.reshape(op.x, (rows, size))
+    counted = draft.weight(np.arange(size, dtype=np.float32).reshape(1, size), "numbers")
+    out, beyond = _number(draft, -inf if op.largest else inf, 2), _number(draft, float(size), 2)
+    best = "max" if op.largest else "min"
+    values, numbers, number = [], [], counted
+    for step in range(op.k):
+        value = draft.emit("reduce", [left], method=best, axes=(1,))
+        among = draft.emit("where", [_compared(draft, "equal", left, value), number, beyond])
+        first = draft.emit("reduce", [among], method="min", axes=(1,))
+        values.append(value)
+        numbers.append(first)
+        if step + 1 < op.k:
+            taken = _compared(draft, "equal", counted, first)
+            left, number = (draft.emit("where", [taken, *pair]) for pair in ((out, left), (beyond, number)))
+    return _shaped(op, _joined(draft, values), _joined(draft, numbers), draft)
+
+
+def _is_asked(op: TopK) -> bool:
+    return op.x.dtype == "f32" and op.k > 0 and op.axis % op.x.type.rank == op.x.type.rank - 1
+
+
+def _rows_of(op: TopK) -> tuple[int, int]:
+    return prod(op.x.shape[:-1]), op.x.shape[-1]
+
+
+def _number(draft: Draft, number: float, rank: int) -> Value:
+    return draft.weight(np.full((1,) * rank, number, np.float32), "number")
+
+
+def _compared(draft: Draft, method: str, a: Value, b: Value) -> Value:
+    return draft.emit("compare", [a, b], method=method)
+
+
+def _joined(draft: Draft, parts: Sequence[Value]) -> Value:
+    return parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=1)
+
+
+def _shaped(op: TopK, values: Value, numbers: Value, draft: Draft) -> Ranked:
+    """Both results in the shape of the op, the numbers as integers."""
+    shape, whole = op.results[0].shape, draft.emit("cast", [numbers], dtype="i32")
+    return draft.reshape(values, shape), draft.reshape(whole, shape)
