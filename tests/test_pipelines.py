@@ -101,6 +101,7 @@ ASKED = {
     "kept-orders": "least_cycles",
     "fill-image-slots": "target.image_slots(",
     "half-precision": "unsupported_reason(self._target, ",
+    "row-parts": "target.planned_cycles(",
     "split-images": "target.planned_cycles(",
     "widen-floats": "unsupported_reason(self._target, ",
 }

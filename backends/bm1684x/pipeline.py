@@ -72,6 +72,7 @@ PIPELINE = PipelineTable(
         PassRow("split-images", _COPIES, BEST),
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
+        PassRow("row-parts", "gathers and moves are as they stay; image-rows takes the products of each part", BEST),
         PassRow("image-rows", "products and what reads them are as they stay", BEST, MIXED),
     ),
     GROUPS,

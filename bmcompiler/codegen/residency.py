@@ -21,13 +21,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from bmcompiler.codegen.groups.banks import move_apart
 from bmcompiler.codegen.groups.places import give_places
-from bmcompiler.codegen.groups.regions import LocalCopier, inside, whole_of
+from bmcompiler.codegen.groups.regions import LocalCopier, StridedCopy, inside, whole_of
 from bmcompiler.codegen.groups.slices import WEIGHT, Stripe
-from bmcompiler.codegen.groups.steps import AHEAD, NEVER, Binding, Copy, LiveRange, Residency, Step, sources
+from bmcompiler.codegen.groups.steps import (
+    AHEAD,
+    NEVER,
+    Binding,
+    Copy,
+    Held,
+    LiveRange,
+    Residency,
+    Step,
+    WalkMark,
+    sources,
+)
 from bmcompiler.codegen.groups.uses import Uses
 from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
@@ -46,18 +56,6 @@ class _NoRoom(Exception):  # noqa: N818
     def __init__(self, value: Value) -> None:
         super().__init__()
         self.value = value
-
-
-class Held(NamedTuple):
-    """What holds the contents of a buffer, and where; without an `offset` they have to be copied."""
-
-    by: Contents
-    offset: int | None
-
-    @property
-    def inside(self) -> bool:
-        """Whether a buffer is just a part of it, which needs no place of its own."""
-        return self.offset is not None
 
 
 def plan_residency(
@@ -90,16 +88,6 @@ def plan_residency(
     return None
 
 
-class _Mark(NamedTuple):
-    """What the walk knew before a step: all that later steps change of it. lasts: of the live ranges, in order."""
-
-    used: list[int]
-    lasts: list[int]
-    here: dict[Contents, LiveRange]
-    filled: dict[Contents, list[Contents]]
-    in_global: set[Value]
-
-
 def whole_stripes(ops: Sequence[Operation], work_of: Callable[[Operation], TileWork | None]) -> list[Stripe]:
     """Every op as a stripe of its own."""
     return [Stripe(op, None, work_of(op), number) for number, op in enumerate(ops)]
@@ -123,7 +111,7 @@ class _Planner:
         self.live_ranges: list[LiveRange] = []
         self.here: dict[Contents, LiveRange] = {}
         self.uses = Uses(stripes, self.steps, blocks, copier, apart)
-        self.marks: dict[int, _Mark] = {}
+        self.marks: dict[int, WalkMark] = {}
         made = {value for stripe in stripes for value in stripe.op.results}
         self.in_global = self.uses.in_global | set(filter(read_elsewhere, made))
 
@@ -155,7 +143,7 @@ class _Planner:
     def _walk(self, index: int, step: Step) -> None:
         if index in self.uses.begins:
             lasts, filled = [each.last for each in self.live_ranges], {h: [*parts] for h, parts in self.filled.items()}
-            self.marks[index] = _Mark([*self.used], lasts, {**self.here}, filled, {*self.in_global})
+            self.marks[index] = WalkMark([*self.used], lasts, {**self.here}, filled, {*self.in_global})
         if step.work is not None:
             self._step(index, step, step.work)
             return
@@ -218,13 +206,16 @@ class _Planner:
                     continue
             kind = "weight" if buffer.coefficient else "value"
             label = contents.value.op.label if contents is not None and contents.value.op is not None else step.op.label
-            first = index if source is not None else self._arrival(index, buffer)
-            own = self._live_range(buffer.lane_bytes, first, index, label, kind)
-            step.inputs.append(Binding(buffer, own, source is None))
-            if source is not None and contents is not None and self.copier is not None:
+            if source is None or contents is None or self.copier is None:
+                own = self._live_range(buffer.lane_bytes, self._arrival(index, buffer), index, label, kind)
+            else:
                 strided = self.copier.copy(source.by, contents)
                 assert strided is not None, "`_reaches` found the copy"
+                first = self._copied_ahead(index, strided, contents, live_range)
+                own = self._live_range(buffer.lane_bytes, first, index, label, kind)
+                step.ahead |= {len(step.before): first} if first < index else {}
                 step.before.append(Copy(strided, live_range, own))
+            step.inputs.append(Binding(buffer, own, source is None))
             if contents is not None:
                 self.here[contents] = own
 
@@ -326,16 +317,26 @@ class _Planner:
             ready = 0 if contents is None else self.uses.made_before(contents.value, index)
             if portion.transfers and binding.live_range.first < ready < index:  # what is loaded or copied comes later
                 made[number] = ready
-        hidden, least = 0, index
-        while least > min(made.values(), default=index) and hidden < _SLACK * sum(
-            work.portions[n].cycles for n in made
-        ):
-            least -= 1
-            before = self.steps[least].work
-            hidden += 0 if before is None else before.cycles
+        least = self._begun(index, min(made.values(), default=index), sum(work.portions[n].cycles for n in made))
         first = self._place_ahead(index, least, self.tiler.rounded(result.lane_bytes))
         step.early = {number: max(first, ready) for number, ready in made.items() if max(first, ready) < index}
         return first
+
+    def _copied_ahead(self, index: int, strided: StridedCopy, contents: Contents, source: LiveRange) -> int:
+        """The step before which something is copied for step `index`, by the engine that moves data: others compute."""
+        assert self.copier is not None, "it found the copy"
+        ready, size = self.uses.made_before(contents.value, index), self.tiler.rounded(strided.target_bytes)
+        if not self.copier.transfers(strided) or not source.first < ready < index:
+            return index
+        return self._place_ahead(index, self._begun(index, ready, self.copier.cycles(strided)), size)
+
+    def _begun(self, index: int, ready: int, cycles: float) -> int:
+        """The last step from `ready` on since which steps before `index` compute long enough to do so much beside."""
+        hidden, least = 0.0, index
+        while least > ready and hidden < _SLACK * cycles:
+            least -= 1
+            hidden += 0 if (work := self.steps[least].work) is None else work.cycles
+        return least
 
     def _room_ahead(self, steps: int) -> int:
         """What may be in use when something is loaded more than so many steps early.

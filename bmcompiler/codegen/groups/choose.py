@@ -30,7 +30,7 @@ from bmcompiler.codegen.groups.refine import Span, refined
 from bmcompiler.codegen.groups.regions import RANK, LocalCopier, four_axes, whole_box
 from bmcompiler.codegen.groups.segments import MOST_OPS, STARTING_OPS, Kernels, Segments
 from bmcompiler.codegen.groups.slices import ONE, cuts
-from bmcompiler.codegen.groups.stripes import Grouped, Known, stripes_of
+from bmcompiler.codegen.groups.stripes import Grouped, KnownStripes, stripes_of
 from bmcompiler.codegen.groups.structure import structure_of
 from bmcompiler.codegen.groups.timeline import Clock, alone_cycles, least_cost
 from bmcompiler.codegen.kernels import DeviceKernel
@@ -55,7 +55,7 @@ class Plans:
         self.segment, self.kernels, self.tiler, self.copier = segment, kernels, tiler, copier
         self.outside = {root_of(value) for value in segment.outputs()}
         self.settled: Residency | None = None
-        self._stripes: Known = {}
+        self._stripes = KnownStripes(segment.ops)
         self._cycles: dict[tuple[object, ...], float] = {}
 
     def cycles(self, groups: Sequence[Group], most: float = inf) -> float:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Binding, Copy, Step, loads_by_issue, portions_by_step, reads_any
+from bmcompiler.codegen.groups.steps import (
+    Binding,
+    Copy,
+    Step,
+    copies_by_step,
+    loads_by_issue,
+    portions_by_step,
+    reads_any,
+)
 from bmcompiler.codegen.schedule import Moved
 
 Part = Callable[[Step, Moved], None]
@@ -28,7 +36,7 @@ def emit_steps(
             part(number, lambda step, moved, binding=binding: _store(build, binding, moved))  # type: ignore[misc]
         waiting.clear()
 
-    loads, early = loads_by_issue(steps), portions_by_step(steps)
+    loads, early, ahead = loads_by_issue(steps), portions_by_step(steps), copies_by_step(steps)
     for index, step in enumerate(steps):
         due, stores = loads[index], [binding for _, binding in waiting]
         if step.work is None or any(reads_any(steps[number], binding, stores) for number, binding in due):
@@ -40,6 +48,8 @@ def emit_steps(
         store_waiting()
         for number, portion in early[index]:
             part(number, lambda step, moved, portion=portion: _portion(build, step, portion))  # type: ignore[misc]
+        for number, copy in ahead[index]:
+            part(number, lambda step, moved, copy=copy: _copy(build, [copy], copier))  # type: ignore[misc]
         if step.work is not None:
             part(index, lambda step, moved: _compute(build, step, copier, moved))
             waiting += [
@@ -64,7 +74,7 @@ def _store(build: Any, binding: Binding, moved: Moved) -> None:
 
 def _compute(build: Any, step: Step, copier: LocalCopier | None, moved: Moved) -> None:
     assert step.work is not None, "steps without work compute nothing"
-    _copy(build, step.before, copier)
+    _copy(build, step.own_copies, copier)
     inputs, outputs = ([binding.address for binding in bindings] for bindings in (step.inputs, step.outputs))
     if step.early:
         for number in range(len(step.work.portions)):

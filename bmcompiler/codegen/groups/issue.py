@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import inf
 
-from bmcompiler.codegen.groups.steps import Binding, Residency, portions_by_step, reads_any
+from bmcompiler.codegen.groups.steps import Binding, Residency, reads_any
 from bmcompiler.codegen.groups.timeline import Timeline, loading_cycles, storing_cycles
 from bmcompiler.codegen.tiling import Tiler
 
@@ -55,7 +55,7 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
     times: of the plan, for what steps take.
     """
     moving = computing = 0.0
-    done, room, ready, early = [0.0], _by_room(plan), dict[int, float](), portions_by_step(plan.steps)
+    done, room, ready = [0.0], _by_room(plan), dict[int, float]()
     ahead: list[tuple[int, int, Binding]] = []
     waiting: list[Binding] = []
 
@@ -73,8 +73,8 @@ def issue_between(plan: Residency, times: Timeline, tiler: Tiler) -> None:
             load(binding, index)
         for binding in waiting:
             moving = max(moving, computing) + storing_cycles(binding, tiler)
-        for number, portion in early[index]:
-            moving = max(moving, computing) + plan.steps[number].portion(portion).cycles
+        for _, cycles in times.early[index]:
+            moving = max(moving, computing) + cycles
         begin = max([computing, *(ready[id(binding)] - binding.buffer.late for binding in own)])
         first, last = times.moving[index]
         if first:

@@ -58,6 +58,7 @@ def slice_stripes(
     read_outside: Callable[[Value], bool],
     grain: Callable[[Value], Sequence[int]],
     group: int = 0,
+    weights_of: Callable[[Operation], Value] = lambda op: op.results[0],
 ) -> list[list[Stripe]] | None:
     """The stripes of a group, slice by slice; None when an op cannot be cut so.
 
@@ -65,6 +66,7 @@ def slice_stripes(
         ops: consecutive ops, each with one result (views aside).
         read_outside: whether a value is read by ops outside of the group, or is an output.
         grain: along which multiples of images, channels, rows and columns a value may be cut.
+        weights_of: what the coefficients of an op are known by.
     """
     computed = [op for op in ops if not is_view(op)]
     if any(len(op.results) != 1 for op in computed):
@@ -78,7 +80,9 @@ def slice_stripes(
         stripes = _slice(ops, needs, made, part_of)
         if stripes is None:
             return None
-        found.append([Stripe(op, box, _keyed(op, box, work), group, slices) for op, box, work in stripes])
+        found.append(
+            [Stripe(op, box, keyed(weights_of(op), work.box or box, work), group, slices) for op, box, work in stripes]
+        )
     return found
 
 
@@ -98,17 +102,19 @@ def _slice(
     return stripes
 
 
-def _keyed(op: Operation, box: Box, work: TileWork) -> TileWork:
+def keyed(weights: Value, cut: Box, work: TileWork) -> TileWork:
     """The work with a name for each of its coefficients, by which the next slices find them.
 
     The axes of a buffer are those of the kernel's grid, unless it names its part. How much lies in a lane tells layouts
     of unlike slices apart.
+
+    Args: weights: what they are known by. cut: the box that is computed.
     """
-    inputs, cut = [], work.box or box
+    inputs = []
     for number, buffer in enumerate(work.inputs):
         if buffer.coefficient and buffer.contents is None:
             where = tuple(cut[AXES.index(axis)] for axis in buffer.axes) if buffer.part is None else buffer.part
-            buffer = replace(buffer, contents=Contents(op.results[0], (WEIGHT, number, where, buffer.lane_bytes)))
+            buffer = replace(buffer, contents=Contents(weights, (WEIGHT, number, where, buffer.lane_bytes)))
         inputs.append(buffer)
     return replace(work, inputs=tuple(inputs))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bmcompiler.codegen.groups.regions import StridedCopy
 from bmcompiler.codegen.groups.slices import Slices
 from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.portion import Portion
-from bmcompiler.codegen.tiling import Buffer, TileWork
+from bmcompiler.codegen.tiling import Buffer, Contents, TileWork
 from bmcompiler.ir import Operation, Value
 
 NEVER = 1 << 30
@@ -65,7 +66,8 @@ class Step:
     """A stripe of a run. `work` is None for ops that do not take part.
 
     `before` and `after` are copies that its computation needs, or that bring its result to its place. `early`: portions
-    of its work that are done before another step computes, with the number of that.
+    of its work that are done before another step computes, with the number of that; `ahead`: copies of `before`
+    likewise.
     """
 
     op: Operation
@@ -78,6 +80,12 @@ class Step:
     before: list[Copy] = field(default_factory=list)
     after: list[Copy] = field(default_factory=list)
     early: dict[int, int] = field(default_factory=dict)
+    ahead: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def own_copies(self) -> list[Copy]:
+        """Copies that are made when the step begins."""
+        return [copy for number, copy in enumerate(self.before) if number not in self.ahead]
 
     def portion(self, number: int) -> Portion:
         """A portion of its work."""
@@ -96,12 +104,43 @@ class Step:
         return whole - sum(self.portion(number).transfers for number in self.early) if self.early else whole
 
 
+class Held(NamedTuple):
+    """What holds the contents of a buffer, and where; without an `offset` they have to be copied."""
+
+    by: Contents
+    offset: int | None
+
+    @property
+    def inside(self) -> bool:
+        """Whether a buffer is just a part of it, which needs no place of its own."""
+        return self.offset is not None
+
+
+class WalkMark(NamedTuple):
+    """What the walk knew before a step: all that later steps change of it. lasts: of the live ranges, in order."""
+
+    used: list[int]
+    lasts: list[int]
+    here: dict[Contents, LiveRange]
+    filled: dict[Contents, list[Contents]]
+    in_global: set[Value]
+
+
 def portions_by_step(steps: Sequence[Step]) -> list[list[tuple[int, int]]]:
     """What is done early before each step computes: numbers of its step and of the portion."""
     found: list[list[tuple[int, int]]] = [[] for _ in steps]
     for number, step in enumerate(steps):
         for portion, at in step.early.items():
             found[at].append((number, portion))
+    return found
+
+
+def copies_by_step(steps: Sequence[Step]) -> list[list[tuple[int, Copy]]]:
+    """What is copied ahead before each step computes, with the number of the step it is for."""
+    found: list[list[tuple[int, Copy]]] = [[] for _ in steps]
+    for number, step in enumerate(steps):
+        for copy, at in step.ahead.items():
+            found[at].append((number, step.before[copy]))
     return found
 
 

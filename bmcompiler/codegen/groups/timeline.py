@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 from bmcompiler.codegen.groups.banks import shared_cycles
 from bmcompiler.codegen.groups.regions import LocalCopier
-from bmcompiler.codegen.groups.steps import Binding, Residency, Step, needed_by, portions_by_step, stored_by
+from bmcompiler.codegen.groups.steps import (
+    Binding,
+    Residency,
+    Step,
+    copies_by_step,
+    needed_by,
+    portions_by_step,
+    stored_by,
+)
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import Hosts, root_of
 from bmcompiler.codegen.tiling import Tiler
@@ -25,13 +33,14 @@ class Timeline:
     Attributes:
         starts, ends: when each step begins to compute, and has. end: when all is stored. moved: bytes over the bus.
         took: cycles of each step with nothing to wait for. moving: of these the first and the last ones, for which it
-            needs the engine that moves data.
+            needs the engine that moves data. early: before each step, numbers of the steps that are begun, with cycles.
     """
 
     starts: list[float] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
     took: list[float] = field(default_factory=list)
     moving: list[tuple[float, float]] = field(default_factory=list)
+    early: list[Sequence[tuple[int, float]]] = field(default_factory=list)
     end: float = 0.0
     moved: float = 0.0
 
@@ -110,9 +119,11 @@ class Clock:
         self._steps, self._bank_bytes, self._moved = plan.steps, tiler.bank_bytes, 0.0
         self._loads: list[_Load] = []
         self._fixed: list[_Fixed] = []
-        for step, early in zip(plan.steps, portions_by_step(plan.steps)):
+        copies = copies_by_step(plan.steps)
+        for step, early, ahead in zip(plan.steps, portions_by_step(plan.steps), copies):
             alone = estimate(step.op) if step.work is None else None
             portions = [(number, plan.steps[number].portion(portion).cycles) for number, portion in early]
+            portions += [(number, copier.cycles(copy.strided)) for number, copy in ahead if copier is not None]
             stores = [binding for binding in step.outputs if binding.moves]
             loads = [binding for binding in step.inputs if binding.moves]
             first = len(self._loads)
@@ -137,7 +148,8 @@ class Clock:
 
     def __call__(self) -> Timeline:
         """With loads and addresses as they are now."""
-        found = Timeline(moving=[fixed.moving for fixed in self._fixed], moved=self._moved)
+        found = Timeline(moved=self._moved)
+        found.moving, found.early = [one.moving for one in self._fixed], [one.portions for one in self._fixed]
         moving = computing = 0.0
         ready, joined, due = [0.0] * len(self._loads), dict[int, float](), self._due()
         before: _Fixed | None = None
@@ -241,7 +253,7 @@ def _moving(step: Step, copier: LocalCopier | None) -> tuple[float, float]:
     """Cycles that a step needs the engine that moves data for: when it begins, and when it ends."""
     if copier is None or not (step.before or step.after):
         return step.transfers, 0
-    before, after = (sum(copier.transfers(copy.strided) for copy in copies) for copies in (step.before, step.after))
+    before, after = (sum(copier.transfers(copy.strided) for copy in copies) for copies in (step.own_copies, step.after))
     return step.transfers + before, after
 
 
@@ -249,4 +261,4 @@ def _copying(step: Step, copier: LocalCopier | None) -> float:
     """Cycles of the copies around a step."""
     if copier is None or not (step.before or step.after):
         return 0
-    return sum(copier.cycles(copy.strided) for copy in (*step.before, *step.after))
+    return sum(copier.cycles(copy.strided) for copy in (*step.own_copies, *step.after))
