@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bmcompiler.codegen.memory import is_view, root_of
 from bmcompiler.ir import Function, Operation, Value
-from bmcompiler.ir.keys import PLACE_CPU, RETURN, WEIGHT
+from bmcompiler.ir.keys import PLACE_CPU, REFUSED, RETURN, WEIGHT
 from bmcompiler.target import Target, unsupported_reason
 
 
@@ -43,7 +43,10 @@ def _is_read_outside(value: Value, members: set[Operation]) -> bool:
 
 def cpu_reason(op: Operation, target: Target) -> str | None:
     """Why an op runs on the host CPU, None when the device runs it."""
-    return str(op.attributes[PLACE_CPU]) if PLACE_CPU in op.attributes else unsupported_reason(target, op)
+    if PLACE_CPU in op.attributes:
+        return str(op.attributes[PLACE_CPU])
+    reason = unsupported_reason(target, op)
+    return reason if reason is None or REFUSED not in op.attributes else f"{reason}; {op.attributes[REFUSED]}"
 
 
 def partition(function: Function, target: Target) -> list[Segment]:

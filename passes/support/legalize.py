@@ -10,7 +10,7 @@ from typing import Any
 
 from bmcompiler.conditions import NO_LAYOUT, NO_THRESHOLDS
 from bmcompiler.ir import Module, Operation, Rewriter, Value, apply_patterns, erase_dead
-from bmcompiler.ir.keys import EXACT, PLACE_CPU
+from bmcompiler.ir.keys import EXACT, PLACE_CPU, REFUSED
 from bmcompiler.ops.base import TensorOp
 from bmcompiler.ops.core import Weight
 from bmcompiler.ops.places.shape import Reshape
@@ -86,6 +86,8 @@ class Legalizer:
         if found is None or not isinstance(op, TensorOp):
             reason = self.coarse_reason(op)
             op.attributes |= {} if reason is None else {EXACT: reason}
+            refused = self.refused_part(op)
+            op.attributes |= {} if refused is None else {REFUSED: refused}
             return reason is not None
         draft, value = found
         for new in draft.ops:
@@ -120,6 +122,23 @@ class Legalizer:
             return None
         bolder = Legalizer(self.module, self.target, self.form, coarse=True)
         return _COARSE.format(op.short_name) if bolder._finds(op) else None
+
+    def refused_part(self, op: Operation) -> str | None:
+        """The rule by which the target refuses the one op that keeps others from standing for one without a kernel."""
+        if self.form != "same" or not isinstance(op, TensorOp) or {PLACE_CPU, REFUSED} & {*op.attributes}:
+            return None
+        for decompose in self.candidates(op) if self.target.kernel_for(op) is None else ():
+            draft = Draft(self.module, op, decompose.__name__)
+            decompose(op, draft)
+            refused = [new for new in draft.ops if not self.legal(new, _DEEPEST - 1)]
+            reasons = [unsupported_reason(self.target, new) for new in refused if self.target.kernel_for(new)]
+            found = (
+                f"'{refused[0].title}' could stand for it: {reasons[0]}" if len(refused) == len(reasons) == 1 else None
+            )
+            draft.discard()
+            if found is not None:
+                return found
+        return None
 
     def draft(self, op: Operation, depth: int) -> tuple[Draft, Value | tuple[Value, ...]] | None:
         """The first draft that the target takes, for an op that it refuses, or the quickest of weighed ones."""

@@ -124,7 +124,8 @@ def _place(module: Module, target: Any, found: Places) -> None:
             rules.add(drafted[0].name)
             drafted[0].discard()
         elif reason is not None:
-            reasons.append(legalizer.coarse_reason(op) or reason)
+            refused = legalizer.refused_part(op)
+            reasons.append(legalizer.coarse_reason(op) or (f"{reason}; {refused}" if refused else reason))
     if reasons:
         found.reasons.update(set(reasons))
     elif rules:

@@ -1,6 +1,6 @@
 """Boxes that go, as they overlap a better one: steps of the suppression of boxes.
 
-Boxes are their lowest y, lowest x, highest y, highest x. `rank` holds the number of boxes minus that of a box.
+Boxes are their lowest y, lowest x, highest y, highest x. `rank` falls by 1 from box to box, down to 1 or more.
 """
 
 from __future__ import annotations
@@ -40,6 +40,16 @@ def total(m: Recorder, a: Register, b: Register) -> Register:
 def best_rank(m: Recorder, scores: Register, best: Register, rank: Register) -> Register:
     """The rank of the first box with the best score, 0 where there is none."""
     return m.highest(m.and_(m.same_bits(scores, best, ALL), rank))
+
+
+def raised(m: Recorder, rank: Register, by: int) -> Register:
+    """A rank among all boxes, of one among those of a part; 0 stays 0."""
+    return m.choose(rank, 0.5, m.add(rank, by), 0.0)
+
+
+def lowered(m: Recorder, rank: Register, by: int) -> Register:
+    """The inverse of `raised`; that of no box of the part for the boxes of others."""
+    return m.sub(rank, by)
 
 
 def corner_of(m: Recorder, rank: Register, chosen: Register, corner: Register) -> Register:

@@ -20,7 +20,7 @@ from bmcompiler.numeric.arrays import Floats
 from bmcompiler.ops.builder import Builder
 from bmcompiler.ops.places.selection import BestBoxes
 from bmcompiler.result import Result
-from bmcompiler.target import find_target, unsupported_reason
+from bmcompiler.target import find_target
 
 CHIPS = ("bm1684", "bm1684x")
 
@@ -105,7 +105,7 @@ def test_classes_may_be_more_than_lanes(chip: str) -> None:
     assert same(*spread(300, 70), chip, 3, 0.4, 0.6, center_point_box=1) == 210
 
 
-@pytest.mark.parametrize(("chip", "count", "parts"), [("bm1684", 12000, 2), ("bm1684x", 6000, 2), ("bm1684x", 7000, 3)])
+@pytest.mark.parametrize(("chip", "count", "parts"), [("bm1684", 12000, 2), ("bm1684x", 7000, 3), ("bm1684x", 8732, 6)])
 def test_boxes_that_are_computed_in_parts_are_compared_with_each_other(chip: str, count: int, parts: int) -> None:
     target, b = find_target(chip), Builder.new("net")
     corners, scores = b.input("c", TensorType((1, 4, count))), b.input("s", TensorType((1, 2, count)))
@@ -173,12 +173,24 @@ def test_the_onnx_backend_cuts_what_a_chip_gives(chip: str) -> None:
     np.testing.assert_array_equal(found, want)
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-def test_more_steps_than_a_program_should_have_are_the_hosts_and_it_says_so(chip: str) -> None:
-    b = Builder.new("net")
-    made = b.best_boxes(b.input("c", TensorType((1, 4, 2000))), b.input("s", TensorType((1, 1, 2000))), max_boxes=2000)
-    assert made.op is not None
-    assert "At most 1024 boxes may be selected" in str(unsupported_reason(find_target(chip), made.op))
+@pytest.mark.parametrize(
+    ("chip", "count", "most", "limit"),
+    [
+        ("bm1684", 2000, 2000, "At most 1024 boxes may be selected one after the other"),
+        ("bm1684x", 2000, 2000, "At most 1024 boxes may be selected one after the other"),
+        ("bm1684", 30_000, 5, "must fit the local memory of a lane: up to about 20000 boxes"),
+        ("bm1684x", 30_000, 5, "must fit the local memory of a lane: up to about 9000 boxes"),
+    ],
+)
+def test_what_is_too_much_is_the_hosts_and_the_reason_names_the_limit(
+    chip: str, count: int, most: int, limit: str
+) -> None:
+    boxes, scores = spread(count, 1)
+    model, _ = op_model("NonMaxSuppression", [boxes, scores, np.array([most])], [2])
+    result = bmcompiler.compile_module(import_onnx(model), target=chip, quantize="f32", check="never")
+    (reason,) = (row.reason for row in result.rows if row.where == "cpu" and row.kind == "non_max_suppression")
+    assert reason.startswith(f"{chip} has no kernel for 'non_max_suppression'; 'best_boxes' could stand for it: ")
+    assert limit in reason
 
 
 def detector_tail(anchors: int, classes: int) -> onnx.ModelProto:

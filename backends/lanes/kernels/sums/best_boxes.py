@@ -5,6 +5,7 @@ Each step finds the best box that is left of every class and sets the scores of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,29 +16,28 @@ from bmcompiler.backends.lanes.facts import Shape
 from bmcompiler.backends.lanes.kernels.base import LocalKernel
 from bmcompiler.backends.lanes.operands import Words
 from bmcompiler.backends.lanes.recipes import Plane, Steps, overlap
-from bmcompiler.backends.lanes.recipes.recorder import float_bits
+from bmcompiler.backends.lanes.recipes.recorder import Register, float_bits
 from bmcompiler.codegen.build import extents
 from bmcompiler.codegen.tiling import Axis, Box, Buffer, Runs, TileWork
-from bmcompiler.numeric.arrays import Array, Floats
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.places.selection import BestBoxes
 from bmcompiler.target import rule
 
 _MOST = 1024
 """Steps of all tiles: a program has the commands of each, about 50."""
 _MOST_PARTS = 32
-_PLANES = 7
-"""That are whole in local memory: scores as given and as they are left, ranks and corners."""
+_PLANES = 6
+"""That are whole in local memory: scores as given and as they are left, and corners."""
 _CORNERS = range(4)
 
 
 class _Recipes(NamedTuple):
-    """The commands of an op."""
+    """The commands of an op that are the same in all parts."""
 
     admitted: Steps
     best: Steps
     larger: Steps
     rank: Steps
-    number: Steps
     corner: Steps
     total: Steps
     area: Steps
@@ -60,9 +60,14 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
         images, classes, most = op.type.shape
         return images * -(-classes // self.chip.lanes) * most <= _MOST
 
-    @rule("Boxes and scores of a class must fit the local memory of a lane")
+    @rule("Boxes and scores of a class must fit the local memory of a lane: up to about {kernel.most_boxes} boxes")
     def boxes_fit(self, op: BestBoxes) -> bool:
         return self.part(op) > 0
+
+    @property
+    def most_boxes(self) -> int:
+        """Of a class, in whole thousands: what fits beside the planes of a small part."""
+        return self.tiler.lane_bytes // (4 * _PLANES + 1) // 1000 * 1000
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
     def rows(self, op: BestBoxes) -> int:
@@ -78,10 +83,15 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
                 return part
         return 0
 
+    def at_once(self, op: BestBoxes) -> int:
+        """The same of an op that may be refused."""
+        return self.part(op) or 1
+
     def _fits(self, op: BestBoxes, part: int) -> bool:
         chip, whole = self.chip, self.tile(op, 1, self.rows(op))
         planes = [chip.aligned_bytes(whole)] * (_PLANES - 1)
-        planes += [*self.scratch(op, part), chip.aligned_bytes((1, 1, 1, op.max_boxes))]
+        ranks = chip.aligned_bytes(self.tile(op, 1, part))
+        planes += [ranks, *self.scratch(op, part), chip.aligned_bytes((1, 1, 1, op.max_boxes))]
         return sum(map(self.tiler.rounded, planes)) <= self.tiler.lane_bytes
 
     def tile(self, op: BestBoxes, classes: int, rows: int) -> Shape:
@@ -97,15 +107,14 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
         return (whole,) + (plane,) * planes + (small,) * smalls
 
     def recipes(self, op: BestBoxes) -> _Recipes:
-        """All of its commands."""
-        count, recorded = op.scores.shape[2], self.machine.recorded
+        """Those of `_Recipes`."""
+        recorded = self.machine.recorded
         reduced: dict[str, Any] = {"axes": (2, 3), "folded": True}
         return _Recipes(
             recorded(overlap.admitted, 1, op.score_threshold),
             recorded(overlap.best_score, 1, **reduced),
             recorded(overlap.larger, 2),
             recorded(overlap.best_rank, 3, **reduced),
-            recorded(overlap.number_of, 2, count),
             recorded(overlap.corner_of, 3, **reduced),
             recorded(overlap.total, 2),
             recorded(overlap.area_of, 4),
@@ -113,29 +122,36 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
             recorded(overlap.out, 2),
         )
 
+    def number(self, op: BestBoxes) -> Steps:
+        """From the best score and the rank of its box to the number of the box."""
+        return self.machine.recorded(overlap.number_of, 2, self.ranked(op))
+
+    def shifted(self, recipe: Callable[..., Register], by: int) -> Steps:
+        """A rank of all boxes from that of a part, or back."""
+        return self.machine.recorded(recipe, 1, by)
+
     # -- arithmetic ----------------------------------------------------------------------------------------------------
     def evaluate(self, op: BestBoxes, *arrays: Array) -> Array:
         boxes, given = arrays
-        count, recipes = op.scores.shape[2], self.recipes(op)
+        count, recipes, number = op.scores.shape[2], self.recipes(op), self.number(op)
         corners = [np.ascontiguousarray(boxes[:, None, None, i]) for i in _CORNERS]
-        rank, out = self.ranks(op)[None, None, None, :count], np.empty(op.type.shape, np.float32)
+        rank = np.arange(self.ranked(op), 0, -1, dtype=np.float32)[None, None, None, :count]
+        out = np.empty(op.type.shape, np.float32)
         scores = recipes.admitted.evaluate(np.ascontiguousarray(given[:, :, None]))
         for step in range(op.max_boxes):
             best = recipes.best.evaluate(scores)
             chosen = recipes.rank.evaluate(scores, best, rank)
-            out[:, :, step] = recipes.number.evaluate(best, chosen)[:, :, 0, 0]
+            out[:, :, step] = number.evaluate(best, chosen)[:, :, 0, 0]
             own = [recipes.corner.evaluate(rank, chosen, corner) for corner in corners]
             area = recipes.area.evaluate(*own)
             gone = recipes.goes.evaluate(rank, chosen, *corners, *own, area)
             scores = recipes.out.evaluate(gone, scores)
         return out
 
-    def ranks(self, op: BestBoxes) -> Floats:
-        """The number of boxes minus that of each box; 0 behind them, to the end of the last row."""
-        count = op.scores.shape[2]
-        ranks = np.zeros(self.rows(op) * self.chip.execution_units, np.float32)
-        ranks[:count] = np.arange(count, 0, -1)
-        return ranks
+    def ranked(self, op: BestBoxes) -> int:
+        """The rank of the first box: those of all parts, to the end of the last one, have one."""
+        part = self.at_once(op)
+        return -(-self.rows(op) // part) * part * self.chip.execution_units
 
     # -- tiles ---------------------------------------------------------------------------------------------------------
     def grid(self, op: BestBoxes) -> tuple[Axis, ...]:
@@ -144,10 +160,10 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
 
     def work(self, op: BestBoxes, box: Box) -> TileWork:
         _, classes, _, _ = extents(box)
-        part = self.part(op) or 1
+        part = self.at_once(op)
         scratch = self.scratch(op, part)
         planes = max(steps.registers for steps in self.recipes(op)) + 1
-        inputs = self._scores(op, box), self._ranks(op, classes), self._corners(op, box)
+        inputs = self._scores(op, box), self._ranks(classes, part), self._corners(op, box)
 
         def compute(build: LaneBuild, ins: list[int], outs: list[int], places: list[int]) -> None:
             left, *others = places
@@ -157,12 +173,14 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
 
     def _cycles(self, op: BestBoxes, classes: int, part: int) -> int:
         recipes, small = self.recipes(op), (1, classes, 1, 1)
-        step = sum(each.cycles(small) for each in (recipes.number, recipes.area))
+        step = sum(each.cycles(small) for each in (self.number(op), recipes.area))
         for shape in self.parts(op, classes, part):
             step += sum(each.cycles(shape) for each in (recipes.best, recipes.rank, recipes.goes, recipes.out))
             step += len(_CORNERS) * recipes.corner.cycles(shape)
         more = len(self.parts(op, classes, part)) - 1
         step += more * (2 * recipes.larger.cycles(small) + len(_CORNERS) * recipes.total.cycles(small))
+        ways = overlap.raised, overlap.lowered, overlap.lowered
+        step += more * sum(self.shifted(each, 1).cycles(small) for each in ways)
         step += more * (2 + len(_CORNERS)) * self._longer_in_place(small)
         count = op.scores.shape[2]
         behind = self.rows(op) * self.chip.execution_units - count
@@ -206,14 +224,16 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
         size, runs = corners * self.space(op), Runs(corners * classes, corners * classes)
         return Buffer(size, "nc", 4 * corners * classes * count, load, runs=runs, source=op.corners)
 
-    def _ranks(self, op: BestBoxes, classes: int) -> Buffer:
-        ranks = self.ranks(op)
+    def _ranks(self, classes: int, part: int) -> Buffer:
+        """Of the last part; those of others are larger."""
+        ranks = np.arange(part * self.chip.execution_units, 0, -1, dtype=np.float32)
 
         def load(build: LaneBuild, address: int) -> None:
             source = build.coefficient(build.coefficients.constant(ranks.tobytes()))
             build.load(source, (1, classes, 1, ranks.size), (0, 0, 0, 1), 4, address)
 
-        return Buffer(self.space(op), "c", 4 * classes * ranks.size, load, True, runs=Runs(classes, classes))
+        size = self.chip.aligned_bytes((1, 1, part, self.chip.execution_units))
+        return Buffer(size, "c", 4 * classes * ranks.size, load, True, runs=Runs(classes, classes))
 
     def _numbers(self, op: BestBoxes, box: Box) -> Buffer:
         most, (_, classes, _, _) = op.max_boxes, extents(box)
@@ -226,16 +246,31 @@ class BestBoxesKernel(LocalKernel[BestBoxes]):
 
 
 class _Numbers(NamedTuple):
-    """Places of a number for each class: what is found, of a part of the boxes, and of the chosen box."""
+    """Places of a number for each class: what is found, of a part of the boxes, and of the chosen box.
+
+    there: the rank of the chosen box as a part counts.
+    """
 
     part: int
     best: int
     chosen: int
+    there: int
     area: int
     top: int
     left: int
     bottom: int
     right: int
+
+
+class _Part(NamedTuple):
+    """Boxes that are computed at once.
+
+    first: bytes before them; above: by how much their ranks are above those of the last part.
+    """
+
+    first: int
+    shape: Shape
+    above: int
 
 
 @dataclass
@@ -252,35 +287,40 @@ class _Emitted:
     out: int
     planes: list[int]
     smalls: list[int]
-    firsts: list[tuple[int, Shape]] = field(init=False)
+    parts: list[_Part] = field(init=False)
 
     def __post_init__(self) -> None:
         self.recipes, self.chip = self.kernel.recipes(self.op), self.kernel.chip
         self.at, self.rest = _Numbers(*self.smalls[: len(_Numbers._fields)]), self.smalls[len(_Numbers._fields) :]
         self.small: Shape = (1, self.classes, 1, 1)
-        parts = self.kernel.parts(self.op, self.classes, self.rows)
-        step = 4 * self.rows * self.chip.execution_units
-        self.firsts = [(number * step, shape) for number, shape in enumerate(parts)]
+        shapes = self.kernel.parts(self.op, self.classes, self.rows)
+        boxes = self.rows * self.chip.execution_units
+        behind = reversed(range(len(shapes)))
+        self.parts = [_Part(4 * boxes * i, shape, boxes * more) for i, (shape, more) in enumerate(zip(shapes, behind))]
 
     def all(self) -> None:
         """Admit the scores, then one box of each class after the other."""
         scores, (given, rank, first_corner) = self.left, self.ins
         corners = [first_corner + number * self.kernel.space(self.op) for number in _CORNERS]
         self.admit(given, scores)
-        own, at, recipes = self.at[-4:], self.at, self.recipes
+        own, at, recipes, ranks = self.at[-4:], self.at, self.recipes, Plane(rank)
         for step in range(self.op.max_boxes):
-            self.reduced(recipes.best, recipes.larger, at.best, [scores])
-            self.reduced(recipes.rank, recipes.larger, at.chosen, [scores, self.number(at.best), rank])
-            self.numbers(recipes.number, [at.best, at.chosen], self.kept(step))
-            chosen = self.number(at.chosen)
-            for place, corner in zip(own, corners):
-                self.reduced(recipes.corner, recipes.total, place, [rank, chosen, corner])
+            for part in self.parts:
+                self.reduced(recipes.best, recipes.larger, at.best, part, [scores])
+            for part in self.parts:
+                self.ranked(part, [scores, self.number(at.best), ranks])
+            self.numbers(self.kernel.number(self.op), [at.best, at.chosen], self.kept(step))
+            for part in self.parts:
+                chosen = self.there(part)
+                for place, corner in zip(own, corners):
+                    self.reduced(recipes.corner, recipes.total, place, part, [ranks, chosen, corner])
             self.numbers(recipes.area, own, at.area)
             best = [self.number(place) for place in (*own, at.area)]
-            for first, shape in self.firsts:
+            for part in self.parts:
                 gone, left = self.planes[0], self.planes[1:]
-                self.emit(recipes.goes, shape, first, [rank, chosen, *corners, *best], gone, left)
-                recipes.out.emit(self.build, shape, [Plane(gone), Plane(scores + first)], scores + first)
+                self.emit(recipes.goes, part, [ranks, self.there(part), *corners, *best], gone, left)
+                place = scores + part.first
+                recipes.out.emit(self.build, part.shape, [Plane(gone), Plane(place)], place)
 
     def admit(self, given: int, scores: int) -> None:
         """Of all boxes; behind them the lowest scores, to the end of the last row."""
@@ -305,16 +345,34 @@ class _Emitted:
         """Of one number for each class."""
         steps.emit(self.build, self.small, [Plane(place) for place in sources], target, self.planes)
 
-    def reduced(self, steps: Steps, both: Steps, target: int, sources: list[Plane | int]) -> None:
-        """A number for each class of all parts."""
-        for first, shape in self.firsts:
-            self.emit(steps, shape, first, sources, self.at.part if first else target, self.planes)
-            if first:
-                both.emit(self.build, self.small, [Plane(target), Plane(self.at.part)], target, self.planes)
+    def ranked(self, part: _Part, sources: list[Plane | int]) -> None:
+        """The rank of the best box, of those up to a part."""
+        if not part.above:
+            self.reduced(self.recipes.rank, self.recipes.larger, self.at.chosen, part, sources)
+            return
+        place = self.at.part if part.first else self.at.chosen
+        self.emit(self.recipes.rank, part, sources, self.at.there, self.planes)
+        self.numbers(self.kernel.shifted(overlap.raised, part.above), [self.at.there], place)
+        self.join(self.recipes.larger, self.at.chosen, part)
 
-    def emit(
-        self, steps: Steps, shape: Shape, first: int, sources: list[Plane | int], target: int, planes: list[int]
-    ) -> None:
+    def there(self, part: _Part) -> Plane:
+        """The rank of the chosen box as a part counts."""
+        if not part.above:
+            return self.number(self.at.chosen)
+        self.numbers(self.kernel.shifted(overlap.lowered, part.above), [self.at.chosen], self.at.there)
+        return self.number(self.at.there)
+
+    def reduced(self, steps: Steps, both: Steps, target: int, part: _Part, sources: list[Plane | int]) -> None:
+        """A number for each class, of boxes up to a part."""
+        self.emit(steps, part, sources, self.at.part if part.first else target, self.planes)
+        self.join(both, target, part)
+
+    def join(self, both: Steps, target: int, part: _Part) -> None:
+        """What a part gave and those before it."""
+        if part.first:
+            both.emit(self.build, self.small, [Plane(target), Plane(self.at.part)], target, self.planes)
+
+    def emit(self, steps: Steps, part: _Part, sources: list[Plane | int], target: int, planes: list[int]) -> None:
         """Of a part of the boxes: whole planes, and numbers."""
-        given = [place if isinstance(place, Plane) else Plane(place + first) for place in sources]
-        steps.emit(self.build, shape, given, target, planes, self.rest)
+        given = [place if isinstance(place, Plane) else Plane(place + part.first) for place in sources]
+        steps.emit(self.build, part.shape, given, target, planes, self.rest)
