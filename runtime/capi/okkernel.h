@@ -14,6 +14,9 @@ typedef union {
 } x32;
 typedef union { short s16; unsigned short u16; } x16;
 typedef union { char s8; unsigned char u8; } x8;
+/* A number, or a tensor in local memory. */
+typedef struct { bool is_addr; union { float val; local_addr_t addr; } context; } fp32_or_addr_t;
+typedef struct { bool is_addr; union { x32 val; local_addr_t addr; } context; } x32_or_addr_t;
 typedef void (*okk_kernel_func_t)(const void *);
 #define OKKERNEL_LOG(...) printf(__VA_ARGS__)
 #define OKKERNEL_ASSERT(holds) \

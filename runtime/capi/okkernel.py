@@ -8,6 +8,7 @@ from typing import Any
 
 from bmcompiler.backends.bm1684.okkernel import FUNCTIONS, TABLE, Padding, dim2, dim4
 from bmcompiler.backends.bm1684.okkernel.recorder import recorder_or_none
+from bmcompiler.backends.bm1684.okkernel.types import fp32_or_addr_t, x32_or_addr_t
 from bmcompiler.backends.bm1684.okkernel.unavailable import UNAVAILABLE
 from bmcompiler.capi.api import Api, declared
 from bmcompiler.capi.library import CLibrary
@@ -52,6 +53,20 @@ API = Api(_STRUCTS + "".join(f"{row.declared};\n" for row in TABLE.values()), {}
 API.classes.update(dim4=dim4, dim2=dim2, Padding=Padding)
 
 
+class _Choice(ctypes.Structure):
+    _fields_ = [("is_addr", ctypes.c_bool), ("context", ctypes.c_uint32)]
+
+
+def _read_choice(kind: type[Any]) -> Callable[[int], Any]:
+    def read(address: int) -> Any:
+        raw = _Choice.from_address(address) if address else None
+        if raw is None or raw.is_addr or kind is x32_or_addr_t:
+            return None if raw is None else kind(raw.is_addr, raw.context)
+        return kind(False, ctypes.c_float.from_address(address + _Choice.context.offset).value)
+
+    return read
+
+
 def _read_bits(name: str) -> Callable[[int], int]:
     return lambda address: _BITS[name].from_address(address).value
 
@@ -67,5 +82,8 @@ LIBRARY = CLibrary(
     includes=("<stdio.h>", "<stdlib.h>"),
     numbers={name: ctypes.c_uint32 if c[-3:] == "int" else ctypes.c_uint64 for name, c in _ADDRESSES.items()},
     by_value=frozenset(_BITS),
-    read={name: _read_bits(name) for name in _BITS},
+    read={
+        **{name: _read_bits(name) for name in _BITS},
+        **{f"const {kind.__name__} *": _read_choice(kind) for kind in (fp32_or_addr_t, x32_or_addr_t)},
+    },
 )

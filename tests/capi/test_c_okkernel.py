@@ -30,6 +30,8 @@ void softmax_over_channels(const void *args)
     local_addr_t input_addr = 0, exp_addr, work_addr, ones_addr;
     unsigned int size;
     x32 one;
+    fp32_or_addr_t chance, two;
+    x32_or_addr_t kept, other;
     okk_initialize();
     shape.n = param->N, shape.c = param->C, shape.h = param->H, shape.w = param->W;
     okk_128_byte_aligned_stride_for_32bit(&stride, 0, &shape);
@@ -49,6 +51,12 @@ void softmax_over_channels(const void *args)
     okk_bdc_conv2d(work_addr, exp_addr, ones_addr, 0, &shape, shape.c, 1, 1, NULL, &ones_stride, false, false, NULL,
                    NULL, NULL);
     okk_bdc_div(exp_addr, exp_addr, work_addr, &shape, &stride, &stride, &stride);
+    chance.is_addr = kept.is_addr = true;
+    chance.context.addr = kept.context.addr = exp_addr;
+    two.is_addr = other.is_addr = false;
+    two.context.val = 2.0f;
+    other.context.val.s32 = -1;
+    okk_bdc_greater_select(exp_addr, &chance, &two, &other, &kept, &shape); /* of no chance */
     okk_gdma_32bit_cpy_L2S(param->output_addr, exp_addr, &shape, NULL, NULL);
     okk_poll();
 }

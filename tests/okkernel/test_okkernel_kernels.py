@@ -20,6 +20,7 @@ from bmcompiler.okkernel import (
     dim4,
     kernel,
     okk_128_byte_aligned_stride_for_32bit,
+    okk_bdc_32bit_cpy,
     okk_bdc_32bit_set_C,
     okk_bdc_add,
     okk_bdc_add_C,
@@ -27,11 +28,14 @@ from bmcompiler.okkernel import (
     okk_bdc_conv2d,
     okk_bdc_depthwise2d,
     okk_bdc_div,
+    okk_bdc_equal_select,
     okk_bdc_exp,
     okk_bdc_fixed_point_packed_add,
+    okk_bdc_greater_select,
     okk_bdc_mac,
     okk_bdc_matmul,
     okk_bdc_max_pool2d,
+    okk_bdc_mul_C,
     okk_bdc_sigmoid,
     okk_bdc_sqrt,
     okk_bdc_sub,
@@ -211,6 +215,34 @@ def test_ids_begin_again_before_they_run_out(monkeypatch: pytest.MonkeyPatch) ->
     assert device.local(A, (1, 1, 1, 1)).item() == most + 1
 
 
+@pytest.mark.parametrize("shape", [SHAPE, dim4(1, 3, 2, 2)])
+@pytest.mark.parametrize("numbers", range(16))
+def test_choices_between_tensors_and_numbers(shape: dim4, numbers: int) -> None:
+    rng = np.random.default_rng(numbers)
+    a, b, c, d = (rng.integers(-2, 3, shape).astype(np.float32) for _ in range(4))
+    given, wanted = [], []
+    for index, (array, number) in enumerate(zip((a, b, c, d), (1.0, -1.0, 7.5, -3.0))):
+        constant = bool(numbers >> index & 1)
+        place = number if constant else (A, B, C, D)[index]
+        bits = x32(fp32=number) if constant and index > 1 else place
+        given.append((not constant, bits))
+        wanted.append(np.full(shape, number, np.float32) if constant else array)
+
+    def emit(out: int, *sources: int) -> None:
+        for local, source in zip((A, B, C, D), sources):
+            okk_gdma_32bit_cpy_S2L(local, source, shape, None, None)
+        okk_bdc_greater_select(0x3_0000, *given, shape)
+        okk_bdc_equal_select(0x3_8000, *given, shape)
+        okk_bdc_32bit_cpy(0x4_0000, 0x3_0000, shape, None, None)
+        okk_bdc_mul_C(0x4_0000, 0x4_0000, 100.0, shape, None, None)
+        okk_bdc_add(0x4_0000, 0x4_0000, 0x3_8000, shape, None, None, None)
+        okk_gdma_32bit_cpy_L2S(out, 0x4_0000, shape, None, None)
+
+    x, y, first, second = wanted
+    exact = np.where(x > y, first, second) * np.float32(100) + np.where(x == y, first, second)
+    np.testing.assert_array_equal(launched(emit, shape, a, b, c, d), exact)
+
+
 REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("okk_bdc_add", (0, 0, 0, (1, 0, 1, 1), None, None, None), "shape must be in [1, 65535]"),
     ("okk_bdc_add", (0, 0x80000, 0, (1, 1, 1, 1), None, None, None), "must begin in the same lane"),
@@ -221,6 +253,17 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("okk_bdc_exp", (0, 0x4000, 0x4000, (1, 1, 1, 1)), "work_addr must be neither"),
     ("okk_bdc_exp", (4, 0x4000, 0x8000, (1, 1, 1, 1)), "dst must begin at a multiple of 128 bytes"),
     ("okk_bdc_taylor_exp", (0, 0, (1, 1, 1, 1), 65), "num_series must be in [1, 64]"),
+    (
+        "okk_bdc_equal_select",
+        (0, (True, 0), (False, 1.0), (False, 1), (False, 2), (1, 1, 1, 1)),
+        "dst must be none of src0, src1 and select1",
+    ),
+    (
+        "okk_bdc_greater_select",
+        (0, (True, 0x4004), (False, 1.0), (False, 1), (False, 2), (1, 1, 1, 1)),
+        "src0 must begin at a multiple of 128 bytes",
+    ),
+    ("okk_bdc_greater_select", (0, 1.0, (False, 1.0), (False, 1), (False, 2), (1, 1, 1, 1)), "is a pair (is_addr,"),
     ("okk_bdc_max_pool2d", (0, 0x4000, (1, 1, 2, 2), 3, 3, None, None), "must fit into the padded image"),
     ("okk_bdc_max_pool2d", (0, 0x4000, (1, 1, 2, 2), 1, 1, (16, 0, 0, 0), None), "padding must be in [0, 15]"),
     ("okk_gdma_32bit_cpy_S2L", (0, 5, (1, 1, 1, 1), None, None), "src_addr is a C system_addr_t"),

@@ -26,12 +26,13 @@ from bmcompiler.backends.bm1684.okkernel.functions import FUNCTIONS, MISSING, Li
 from bmcompiler.backends.bm1684.okkernel.kernel import Kernel, Program, kernel, program_of
 from bmcompiler.backends.bm1684.okkernel.recorder import Recorder, recording
 from bmcompiler.backends.bm1684.okkernel.table import TABLE
-from bmcompiler.backends.bm1684.okkernel.types import Padding, dim2, dim4, x32
+from bmcompiler.backends.bm1684.okkernel.types import Padding, dim2, dim4, fp32_or_addr_t, x32, x32_or_addr_t
 
 NPU_NUM, LOCAL_MEM_SIZE, GLOBAL_MEM_START = CHIP.lanes, CHIP.lmem_size, CHIP.global_base
 __all__ = [
     "FUNCTIONS", "GLOBAL_MEM_START", "LOCAL_MEM_SIZE", "NPU_NUM", "TABLE", "Kernel", "LibraryFunction", "Padding",
-    "Program", "Recorder", "dim2", "dim4", "kernel", "program_of", "recording", "x32",
+    "Program", "Recorder", "dim2", "dim4", "fp32_or_addr_t", "kernel", "program_of", "recording", "x32",
+    "x32_or_addr_t",
 ]  # fmt: skip
 __all__ += list(FUNCTIONS)
 __all__ += list(MISSING)

@@ -9,7 +9,7 @@ from typing import Any
 from bmcompiler.backends.bm168x.calls import ArgumentError, Arguments, Parameter, Rule
 from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.okkernel.rows import WINDOW, Function, within
-from bmcompiler.backends.bm1684.okkernel.types import Padding, dim2, dim4, x32
+from bmcompiler.backends.bm1684.okkernel.types import Padding, dim2, dim4, fp32_or_addr_t, x32, x32_or_addr_t
 from bmcompiler.errors import UsageError
 
 LOCAL_BYTES = CHIP.lanes * CHIP.lmem_size
@@ -105,4 +105,15 @@ def _switch(_: str, value: Any) -> bool:
     return bool(value)
 
 
+def _choice(base: str, value: Any) -> Any:
+    """A number of the structure's kind, or a local address."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ArgumentError(f"is a pair (is_addr, context), got {value!r}")
+    is_addr, context = _switch("bool", value[0]), value[1]
+    if base == "fp32_or_addr_t":
+        return fp32_or_addr_t(is_addr, _integer("local_addr_t", context) if is_addr else _real("float", context))
+    return x32_or_addr_t(is_addr, _integer("local_addr_t", context) if is_addr else _bits("x32", context))
+
+
 _SIMPLE: dict[str, Callable[[str, Any], Any]] = {**dict.fromkeys(_BITS, _bits), "float": _real, "bool": _switch}
+_SIMPLE |= dict.fromkeys(("fp32_or_addr_t", "x32_or_addr_t"), _choice)

@@ -6,11 +6,12 @@ Where no operand needs stride registers, arithmetic is a command that has none; 
 from __future__ import annotations
 
 from bmcompiler.backends.bm168x.calls import Arguments
+from bmcompiler.backends.bm1684.chip import CHIP
 from bmcompiler.backends.bm1684.isa import Eu, Precision, StrideCode, Task
-from bmcompiler.backends.bm1684.okkernel.places import Tensor, lane_of, tensor
+from bmcompiler.backends.bm1684.okkernel.places import Tensor, in_default_layout, lane_of, tensor
 from bmcompiler.backends.bm1684.okkernel.recorder import Recorder
 from bmcompiler.backends.bm1684.okkernel.rows import Emit, Function, in_group
-from bmcompiler.backends.bm1684.okkernel.types import dim4, fp32_bits
+from bmcompiler.backends.bm1684.okkernel.types import dim4, fp32_bits, fp32_or_addr_t
 from bmcompiler.errors import UsageError
 
 Operand = Tensor | int
@@ -130,6 +131,46 @@ def _select(unit: Eu, order: str) -> Emit:
     return emit
 
 
+def _chosen(a: Arguments, name: str) -> Operand:
+    """One operand of a choice: a tensor in the aligned layout, or the bits of a number."""
+    given = getattr(a, name)
+    if given.is_addr:
+        return in_default_layout(Arguments({f"{name}_addr": given.context}), name, a.shape)
+    return fp32_bits(given.context) if isinstance(given, fp32_or_addr_t) else int(given.context)
+
+
+def _choose(k: Recorder, target: Tensor, *operands: Operand) -> None:
+    """target = a > b ? c : d; the first operand has stride registers, a number's as if it were an address."""
+    first = operands[0]
+    begin = first.window if isinstance(first, Tensor) else first
+    lane = ((begin - CHIP.lmem_window) & 0xFFFF_FFFF) // CHIP.lmem_size
+    channel = target.strides.c
+    images = -(-(lane + target.shape.c) // CHIP.lanes) * channel if target.shape.n > 1 else 0
+    fields = strides("opd0", target.strides._replace(n=images))
+    for name, operand in zip(("opd0", "opd1", "opd2", "opd3"), operands):
+        fields |= _placed(name, operand)
+    fields |= sizes("res0", target.shape) | {"tsk_typ": Task.COMPARE, "tsk_eu_typ": Eu.SELECT, "tsk_opd_num": 0}
+    k.tiu(opt_relu=1, res1_addr=target.window, **fields)
+
+
+def _two_sided(equal: bool) -> Emit:
+    """A choice between two, by one comparison or by both of them."""
+
+    def emit(k: Recorder, a: Arguments) -> None:
+        target = in_default_layout(a, "dst", a.shape)
+        first, second, taken, other = (_chosen(a, name) for name in ("src0", "src1", "select0", "select1"))
+        need_one_lane(target, first, second, taken, other)
+        if equal and target.address in [one.address for one in (first, second, other) if isinstance(one, Tensor)]:
+            raise UsageError("dst must be none of src0, src1 and select1, which are read twice")
+        if equal:
+            _choose(k, target, second, first, other, taken)
+            _choose(k, target, first, second, other, target)
+        else:
+            _choose(k, target, first, second, taken, other)
+
+    return emit
+
+
 def _copy(k: Recorder, a: Arguments) -> None:
     target, source = tensor(a, "dst", a.shape), tensor(a, "src", a.shape)
     need_one_lane(target, source)
@@ -185,6 +226,9 @@ _TO, _ONE = "local_addr_t dst_addr, ", "local_addr_t dst_addr, local_addr_t src_
 _TWO = "local_addr_t dst_addr, local_addr_t src0_addr, local_addr_t src1_addr, "
 _SHAPE, _STRIDE = "const dim4 *shape, const dim4 *dst_stride", "const dim4 *src_stride"
 _STRIDES = "const dim4 *src0_stride, const dim4 *src1_stride"
+_CHOICES = (
+    "const fp32_or_addr_t *src0, const fp32_or_addr_t *src1, const x32_or_addr_t *select0, const x32_or_addr_t *select1"
+)
 _MIDDLE = {"01": _TWO, "sC": _ONE, "Cs": _ONE}
 
 
@@ -249,6 +293,17 @@ ROWS = in_group(
     *(
         _row(f"{name}_select_value", f"{text} ? select_val : 0", order, _select(unit, order), more="x32 select_val, ")
         for name, text, unit, order in _SELECTS
+    ),
+    *(
+        Function(f"void okk_bdc_{name}_select({_TO}{_CHOICES}, const dim4 *shape)", text, _two_sided(name == "equal"))
+        for name, text in (
+            ("greater", "src0 > src1 ? select0 : select1"),
+            (
+                "equal",
+                "src0 > src1 or src1 > src0 ? select1 : select0; where one of src0 and src1 is a number, the second "
+                "command of the vendor's library takes it for an address, and the address for a number",
+            ),
+        )
     ),
     *(
         Function(

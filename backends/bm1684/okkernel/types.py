@@ -35,6 +35,20 @@ class Padding(NamedTuple):
     right: int
 
 
+class fp32_or_addr_t(NamedTuple):  # noqa: N801
+    """A float, or a tensor by its local address."""
+
+    is_addr: bool
+    context: float
+
+
+class x32_or_addr_t(NamedTuple):  # noqa: N801
+    """The bits of a word, or a tensor by its local address."""
+
+    is_addr: bool
+    context: int
+
+
 class x32(int):  # noqa: N801
     """The bits of a word: `x32(fp32=1.5)`, `x32(s32=-3)`, `x32(bits)`."""
 
