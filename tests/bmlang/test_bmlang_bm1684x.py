@@ -14,7 +14,6 @@ from bmcompiler import bmlang
 from bmcompiler.bmlang import BOTH, COMPUTE_CPU, FLOAT32, INT16, Arithmetic, Compilation, ConvParam, QCalMode, Tensor
 
 CHIP = "BM1684X"
-AT_HOME = ON_THE_HOST ^ {"topk"}
 
 
 def check(name: str, chosen: Sequence[Case], folder: Path, level: int = 2) -> Compilation:
@@ -34,7 +33,7 @@ def check(name: str, chosen: Sequence[Case], folder: Path, level: int = 2) -> Co
 def on_the_host(name: str, case: Case) -> bool:
     """Whether the host computes a call."""
     _, ins, _ = case
-    return name in AT_HOME or (name == "pool" and ins[0].is_integer)
+    return name in ON_THE_HOST or (name == "pool" and ins[0].is_integer)
 
 
 @pytest.mark.sweep

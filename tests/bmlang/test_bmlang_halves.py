@@ -46,7 +46,7 @@ CHIP = "BM1684X"
 HALVES = (FLOAT16, BFLOAT16)
 BITS = {FLOAT32: 24, FLOAT16: 11, BFLOAT16: 8}
 """Of a number."""
-ON_THE_HOST = {row.name for row in TABLE.values() if row.host} - {"topk"}
+ON_THE_HOST = {row.name for row in TABLE.values() if row.host}
 TAKES_FLOATS = [name for name, row in ROWS.items() if "F" in row.typing(CHIP) and name != "constdata"]
 TOGETHER = 24
 
