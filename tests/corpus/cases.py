@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import onnx
 
-from . import attention, branches, chosen, classifiers, detectors, mobile, pictures, sequences, tokens, warped
+from . import attention, branches, chosen, classifiers, detectors, filters, mobile, pictures, sequences, tokens, warped
 from .blocks import Net, drawn_net
 from .graph import valid
 from .shrink import Sample
@@ -17,7 +17,19 @@ from .sizes import enlarged
 
 FAMILIES: dict[str, Callable[[Net], list[str]]] = {
     family.__name__: family
-    for module in (classifiers, branches, mobile, detectors, chosen, pictures, warped, tokens, attention, sequences)
+    for module in (
+        classifiers,
+        branches,
+        mobile,
+        detectors,
+        chosen,
+        pictures,
+        warped,
+        tokens,
+        attention,
+        sequences,
+        filters,
+    )
     for family in module.FAMILIES
 }
 SIZES = (

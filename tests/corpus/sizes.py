@@ -57,9 +57,19 @@ def inferred(model: onnx.ModelProto) -> onnx.ModelProto | None:
         return None
     if any(0 in shape for shape in shapes.values()) or not all(name in shapes for name in kinds):
         return None
+    if not all(_channels_fit(node, shapes) for node in model.graph.node):
+        return None
     del model.graph.output[:]
     model.graph.output.extend(helper.make_tensor_value_info(name, kind, shapes[name]) for name, kind in kinds.items())
     return model
+
+
+def _channels_fit(node: onnx.NodeProto, shapes: dict[str, Shape]) -> bool:
+    """Whether the groups of a convolution, which may stand for images, are those of its kernels: nothing infers it."""
+    if node.op_type != "Conv" or not all(name in shapes for name in node.input[:2]):
+        return True
+    groups = next((each.i for each in node.attribute if each.name == "group"), 1)
+    return shapes[node.input[0]][1] == shapes[node.input[1]][1] * groups
 
 
 def _forget_shapes(model: onnx.ModelProto) -> None:
