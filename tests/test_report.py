@@ -21,7 +21,9 @@ from bmcompiler.bmodel import TensorInfo
 from bmcompiler.bmodel.bm1880 import Bm1880Model, Command
 from bmcompiler.bmodel.layers import LayerSpan, encode_layers
 from bmcompiler.errors import UsageError
-from bmcompiler.ir import Module
+from bmcompiler.ir import Module, TensorType
+from bmcompiler.ir.keys import PLACE_CPU
+from bmcompiler.ops.builder import Builder
 from bmcompiler.report import report_csv, report_data, report_html, report_json, write_report
 from bmcompiler.report.page import page
 from bmcompiler.report.summary import layer_tables, summary
@@ -168,6 +170,26 @@ def test_all_forms_count_the_same_layers_and_say_what_the_host_takes(chip: str, 
     assert ("plus 1 host call, not counted" in text) is bool(on_host)
     assert ("their time is not counted" in page_text) is bool(on_host)
     assert ("prob (softmax): " in text) is bool(on_host)
+
+
+def test_the_summary_says_what_crosses_the_bus_for_the_host() -> None:
+    """Two layers of the host read one map of the chip, and the chip reads what one of them makes of it."""
+    b = Builder.new("net")
+    x = b.relu(b.input("x", TensorType((1, 4, 8, 8), "f32")))
+    _, places = b.top_k(b.reshape(x, shape=(1, 256)), k=200, axis=1)
+    shrunk = b.erf(x)
+    module = b.outputs([places, b.relu(shrunk)], ["places", "y"])
+    for op in module.main.ops:
+        if op.short_name in ("top_k", "erf"):
+            op.attributes[PLACE_CPU] = "asked"
+    text = summary(bmcompiler.compile_module(module, target="bm1684", quantize="f32"), width=120)
+    assert "1,024 bytes go to the host in a run, 1,024 come back" in text
+    assert "go to the host" not in summary(bmcompiler.compile_module(small(), target="bm1684", quantize="f32"))
+
+
+def small() -> Module:
+    b = Builder.new("net")
+    return b.outputs([b.relu(b.input("x", TensorType((1, 4, 8, 8), "f32")))], ["y"])
 
 
 def test_the_summary_fits_a_small_terminal() -> None:

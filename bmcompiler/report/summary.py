@@ -13,10 +13,10 @@ from bmcompiler.analysis.profile import Timing
 from bmcompiler.errors import SimulatorError
 from bmcompiler.report.cliffs import find_cliffs
 from bmcompiler.report.data import timed_rows
-from bmcompiler.report.reasons import BORDER, Reason, host_reasons, without_numbers
+from bmcompiler.report.reasons import BORDER, Reason, crossing, host_reasons, without_numbers
 from bmcompiler.report.tables import short
 from bmcompiler.result import Result
-from bmcompiler.target import LayerRow
+from bmcompiler.target import LayerRow, find_target
 from bmcompiler.text import at_least, at_most, format_table, percent, printable, shortened, terminal_width, wrapped
 
 _INDENT = " " * 10
@@ -93,6 +93,9 @@ def _layers(result: Result, width: int, more: str) -> list[str]:
     if len(shown) < len(reasons):
         rest = sum(len(reason.layers) for reason in reasons[len(shown) :])
         lines.append(f"{_INDENT}{_count(rest, 'layer')} for {len(reasons) - len(shown)} more reasons ({more})")
+    moved = crossing(result.module, find_target(result.target))
+    if any(moved):
+        lines.append(f"{_INDENT}{_count(moved.there, 'byte')} go to the host in a run, {moved.back:,} come back")
     return lines
 
 
