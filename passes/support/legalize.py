@@ -124,7 +124,7 @@ class Legalizer:
         return _COARSE.format(op.short_name) if bolder._finds(op) else None
 
     def refused_part(self, op: Operation) -> str | None:
-        """The rule by which the target refuses the one op that keeps others from standing for one without a kernel."""
+        """Why others do not stand for an op without a kernel: too much of something, or the one op that is refused."""
         if self.form != "same" or not isinstance(op, TensorOp) or {PLACE_CPU, REFUSED} & {*op.attributes}:
             return None
         for decompose in self.candidates(op) if self.target.kernel_for(op) is None else ():
@@ -132,9 +132,9 @@ class Legalizer:
             decompose(op, draft)
             refused = [new for new in draft.ops if not self.legal(new, _DEEPEST - 1)]
             reasons = [unsupported_reason(self.target, new) for new in refused if self.target.kernel_for(new)]
-            found = (
-                f"'{refused[0].title}' could stand for it: {reasons[0]}" if len(refused) == len(reasons) == 1 else None
-            )
+            found = draft.beyond
+            if len(refused) == len(reasons) == 1:
+                found = f"'{refused[0].title}' could stand for it: {reasons[0]}"
             draft.discard()
             if found is not None:
                 return found

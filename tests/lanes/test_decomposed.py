@@ -150,6 +150,13 @@ def test_places_stay_exact_in_nets_of_narrow_numbers(precision: str) -> None:
     np.testing.assert_allclose(Session(result.model).run(feeds)["y"], wanted, atol=1)
 
 
+def test_a_map_that_is_too_large_to_be_sampled_says_its_limit() -> None:
+    b = Builder.new("net")
+    made = [b.grid_sample(given(b, "x", 1, 3, 256, 300), given(b, "grid", 1, 64, 64, 2), mode="linear")]
+    (row,) = bmcompiler.compile_module(b.outputs(made, ["y"]), target="bm1684", quantize="f32").rows
+    assert row.where == "cpu" and "314,572,800 weights, 16,777,216 at most" in row.reason
+
+
 @pytest.mark.parametrize(("channels", "size", "images", "most"), [(3, 48, 2, 70_000), (200, 4, 1, 12_000)])
 def test_neighbours_are_picked_in_the_quicker_way(channels: int, size: int, images: int, most: int) -> None:
     """A row of few channels moves as slowly as one of many (48 x 48 of 2 images by rows: 320,000 cycles)."""

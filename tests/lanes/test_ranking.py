@@ -47,6 +47,7 @@ def test_infinite_elements_are_ranked_once_each(chip: str, k: int) -> None:
 def test_what_takes_too_many_steps_is_the_hosts() -> None:
     result = bmcompiler.compile_module(ranked((1, 20_000), 100, 1, largest=True), target="bm1684", quantize="f32")
     assert {layer.where for layer in result.rows} == {"cpu"}
+    assert "2,000,000 elements read in all steps, 1,048,576 at most" in result.rows[0].reason
 
 
 def test_nets_of_bytes_rank_their_floats() -> None:

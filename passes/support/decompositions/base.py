@@ -31,6 +31,14 @@ class Draft:
     def __init__(self, module: Module, op: TensorOp, name: str = "") -> None:
         self.module, self.op, self.name = module, op, name
         self.ops: list[TensorOp] = []
+        self.beyond: str | None = None
+        """What there would be too much of."""
+
+    def too_many(self, number: int, most: int, what: str) -> bool:
+        """Whether there would be more than `most`, which is the reason then why nothing stands for the op."""
+        if number > most:
+            self.beyond = f"{self.name.replace('_', ' ')}: {number:,} {what}, {most:,} at most"
+        return number > most
 
     def emit(self, name: str, operands: Sequence[Value | None], **attributes: Any) -> Value:
         """Draft an op with one result; its type is inferred."""

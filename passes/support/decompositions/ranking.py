@@ -57,7 +57,9 @@ def places_by_counting(op: TopK, draft: Draft) -> Ranked | None:
 def one_maximum_after_the_other(op: TopK, draft: Draft) -> Ranked | None:
     """The first of the largest is found, then taken out: elements that are out have no number any more."""
     rows, size = _rows_of(op)
-    if not _is_asked(op) or op.k > _MOST_STEPS or rows * size * op.k > _MOST_READ:
+    if not _is_asked(op) or draft.too_many(op.k, _MOST_STEPS, "steps"):
+        return None
+    if draft.too_many(rows * size * op.k, _MOST_READ, "elements read in all steps"):
         return None
     left = draft.reshape(op.x, (rows, size))
     counted = draft.weight(np.arange(size, dtype=np.float32).reshape(1, size), "numbers")

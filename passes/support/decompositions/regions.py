@@ -25,7 +25,8 @@ def rows_and_columns_weighed(op: RoiAlign, draft: Draft) -> Value | None:
     if op.input.dtype != "f32" or op.rois.dtype != "f32" or op.images.dtype != "i32" or not op.samples:
         return None
     each = 2 * op.samples if most else 1
-    if count * max(images * height * channels * columns * each, rows * columns * channels * each**2) > MOST_TABLE:
+    largest = count * max(images * height * channels * columns * each, rows * columns * channels * each**2)
+    if draft.too_many(largest, MOST_TABLE, "numbers at once"):
         return None
     real = Reals(draft, "places have to be exact")
     down, across = _weights(op, real, 1, rows, height), _weights(op, real, 0, columns, width)

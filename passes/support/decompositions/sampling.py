@@ -78,7 +78,7 @@ def product_with_neighbours(op: GridSample, draft: Draft) -> Value | None:
     """All samples of an image as one product with the computed weights of its elements, of up to 2**24 in all."""
     sizes, (images, channels) = op.input.shape[2:], op.input.shape[:2]
     count = prod(op.type.shape[2:])
-    if not _real(op) or images * count * prod(sizes) > MOST_TABLE:
+    if not _real(op) or draft.too_many(images * count * prod(sizes), MOST_TABLE, "weights"):
         return None
     real = Reals(draft, _WHY)
     weights: Value | None = None
