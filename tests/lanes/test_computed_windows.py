@@ -61,6 +61,9 @@ WINDOWS = {
     "line": Window((1, 6, 1, 200), 6, (1, 5), group=6, pads=(0, 0, 4, 0)),
     "whole-map": Window((1, 12, 7, 5), 9, (7, 5)),
     "far-taps": Window((1, 2, 40, 9), 2, (3, 3), dilations=(17, 1), pads=(17, 18, 1, 1)),
+    "wide-steps": Window((2, 65, 13, 7), 65, (3, 5), group=65, strides=(2, 3), pads=(2, 0, 1, 3), bias="computed"),
+    "large-kernel": Window((1, 2, 9, 9), 2, (9, 9), group=2),
+    "back-wide-step": Window((3, 10, 5, 4), 14, (4, 3), group=2, strides=(3, 1), pads=(1, 2, 0, 1), plus=(0, 0)),
     "back": Window((1, 6, 5, 7), 4, (3, 3), strides=(2, 2), pads=(1, 1, 1, 1), plus=(1, 1), bias="constant"),
     "back-groups": Window((2, 6, 4, 3), 9, (2, 3), group=3, strides=(2, 3), plus=(0, 0)),
 }
@@ -94,6 +97,19 @@ def test_integers_stay_near_floats(name: str, chip: str) -> None:
     wanted = run_module(module, feeds)["y"]
     result = bmcompiler.compile_module(module, target=chip, quantize="int8", data=feeds, check="always")
     assert np.linalg.norm(result.run(feeds)["y"] - wanted) < 0.05 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+@pytest.mark.parametrize("name", ["wide-steps", "batch-and-bias", "back-wide-step"])
+def test_dead_taps_and_outliers_do_no_harm(name: str, chip: str) -> None:
+    module = WINDOWS[name].module()
+    feeds = numbers(module)
+    feeds["x"][:, 1] *= 1e4
+    feeds["w"].flat[::7] = 0
+    feeds["w"].flat[3] *= 500
+    wanted = run_module(module, feeds)["y"]
+    result = bmcompiler.compile_module(module, target=chip, quantize="int8", data=feeds, check="always")
+    assert np.linalg.norm(result.run(feeds)["y"] - wanted) < 0.01 * np.linalg.norm(wanted)
 
 
 def test_maps_of_their_own_weights_are_read_once() -> None:
