@@ -191,22 +191,28 @@ def test_help_needs_nothing_heavy(command: str) -> None:
     assert not loaded & set(HEAVY)
 
 
-def seconds_of(*program: str) -> float:
-    """Processor time of the best of four runs."""
-    found = []
-    for _ in range(4):
-        process = subprocess.Popen([sys.executable, *program], cwd=sys.prefix, stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0
-        found.append(usage.ru_utime + usage.ru_stime)
-    return min(found)
+def seconds_of(program: str) -> float:
+    """Processor time, in seconds, of one run."""
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=sys.prefix, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
 
 
 def test_help_takes_little_more_than_what_it_stands_on() -> None:
-    """Click, and reading which chips are installed, are four fifths of it; the whole is to stay below 0.12 s."""
+    """Click, and reading which chips are installed, are two thirds of it; the whole is to stay below 0.12 s.
+
+    The best runs are compared, of both in turns and as many as that takes: other tests run on the same machine.
+    """
     start = "import sys; sys.argv[1:] = ['--help']; from bmcompiler.cli.start import bmnet_compile; bmnet_compile()"
-    assert seconds_of("-c", start) < 1.7 * seconds_of("-c", "import click, importlib.metadata")
+    helps, stood_on = [], []
+    for _ in range(16):
+        helps.append(seconds_of(start))
+        stood_on.append(seconds_of("import click, importlib.metadata"))
+        if len(helps) >= 4 and min(helps) < 1.7 * min(stood_on):
+            break
+    assert min(helps) < 1.7 * min(stood_on)
 
 
 def test_reading_caffe_does_not_import_onnx() -> None:
