@@ -90,7 +90,7 @@ class CLibrary:
     """Declarations of the table that C does not have."""
     returns: Mapping[str, str] = field(default_factory=dict)
     extras: Callable[[], Mapping[str, str]] = dict
-    """Further headers, for C++: their texts by their names."""
+    """Further headers: their texts by their names."""
     sdk: str = ""
     """The vendor's version whose layouts it has, where that is not the usual one."""
     _layouts: dict[str, type[ctypes.Structure]] = field(default_factory=dict, init=False)

@@ -22,10 +22,24 @@ typedef union {
     __extension__ struct { unsigned short frac : 7; unsigned short exp : 8; unsigned short sign : 1; } format;
 } bfloat16;
 typedef union {
+    unsigned short bits;
+    __extension__ struct { unsigned short frac : 2; unsigned short exp : 5; unsigned short sign : 1; };
+} float8e5m2;
+typedef union {
+    unsigned short bits;
+    __extension__ struct { unsigned short frac : 3; unsigned short exp : 4; unsigned short sign : 1; } format;
+} float8e4m3;
+typedef union {
+    unsigned short bits;
+    __extension__ struct { unsigned short frac : 11; unsigned short exp : 8; unsigned short sign : 1; } format;
+} float20;
+typedef union {
     char s4;
     unsigned char u4;
     char s8;
     unsigned char u8;
+    float8e5m2 f8e5m2;
+    float8e4m3 f8e3m4;
     short s16;
     unsigned short u16;
     float16 f16;
@@ -33,12 +47,28 @@ typedef union {
     int s32;
     unsigned int u32;
     float f32;
+    float20 f20;
 } scalar_t;
 typedef enum { TENSOR = 0, SCALAR = 1, VECTOR = 2 } variable_type_t;
 typedef variable_type_t var_type_t;
 typedef union { scalar_t scalar; local_addr_t addr; } var_context_t;
 typedef struct { variable_type_t type; var_context_t context; } variable_t;
 typedef struct { int start; int end; } range_t;
+/* How results become integers, for products that requantize. */
+typedef struct {
+    bool is_perchannel, do_sym_saturate;
+    rounding_mode_t round_mode;
+    local_addr_t addr;
+    int multiplier, shift, yzp;
+} requant_int_info_t;
+/* A tensor, or one number for all: OPTIONAL_ADDR(DT_FP32, address), OPTIONAL_VALUE(DT_FP32, {.f32 = 1.5f}). */
+typedef struct {
+    int is_const;
+    data_type_t dtype;
+    __extension__ union { local_addr_t addr; scalar_t value; };
+} optional_info_t;
+#define OPTIONAL_VALUE(d, ...) {.is_const = 1, .dtype = d, .value = __VA_ARGS__}
+#define OPTIONAL_ADDR(d, a) {.is_const = 0, .dtype = d, .addr = a}
 #define ALIGN(x, a) ((((x) + (a) - 1) / (a)) * (a))
 #define ALIGN_DOWN(x, a) (((x) / (a)) * (a))
 #define DIV_UP(a, b) ((a) == 0 ? 0 : ((a) - 1) / (b) + 1)
@@ -46,7 +76,7 @@ typedef struct { int start; int end; } range_t;
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ALIGN_MASK(x, mask) (((x) + (mask)) & ~(mask))
 #define ALIGN_MASK_DOWN(x, mask) ((x) & ~(mask))
-#define UNUSED(x) ((void)(x))
+#define UNUSED(x) (void)(x)
 #define LOCAL_MEM_START_ADDR tpu_local_mem_get_start_addr()
 #define L2_SRAM_START_ADDR tpu_l2_sram_get_start_addr()
 /* Bits of 1, of -1, and of the largest and least number of a type of floats. */
@@ -74,36 +104,6 @@ typedef struct { int start; int end; } range_t;
         } \
     } while (0)
 #define TPUKERNEL_ERR(...) TPUKERNEL_ASSERT_INFO(0, __VA_ARGS__)
-/* Types and roundings as layers of networks name them. */
-#ifndef _COMMON_DEF_H_
-#define _COMMON_DEF_H_
-typedef enum {
-    SG_ROUND_INF = 0, SG_ROUND_UP = 1, SG_ROUND_DOWN = 2, SG_ROUND_EVEN = 3, SG_ROUND_ODD = 4, SG_ROUND_ZERO = 5,
-    SG_TRIM_ZERO = 6, SG_TRIM_INF = 7, SG_TRIM_UP = 8, SG_TRIM_DOWN = 9
-} sg_round_mode_t;
-typedef enum {
-    SG_DTYPE_FP32 = 0, SG_DTYPE_FP16 = 1, SG_DTYPE_INT8 = 2, SG_DTYPE_UINT8 = 3, SG_DTYPE_INT16 = 4,
-    SG_DTYPE_UINT16 = 5, SG_DTYPE_INT32 = 6, SG_DTYPE_UINT32 = 7, SG_DTYPE_BFP16 = 8, SG_DTYPE_INT4 = 9,
-    SG_DTYPE_UINT4 = 10, SG_DTYPE_UNKNOWN = -1
-} sg_data_type_t;
-#endif
-static inline data_type_t tpu_type_convert(sg_data_type_t data_type)
-{
-    static const data_type_t found[] = {
-        DT_FP32, DT_FP16, DT_INT8, DT_UINT8, DT_INT16, DT_UINT16, DT_INT32, DT_UINT32, DT_BFP16, DT_INT4, DT_UINT4
-    };
-    TPUKERNEL_ASSERT(data_type >= SG_DTYPE_FP32 && data_type <= SG_DTYPE_UINT4);
-    return found[data_type];
-}
-static inline rounding_mode_t tpu_round_mode_convert(sg_round_mode_t mode)
-{
-    /* -1: no rounding of a command. */
-    static const int found[] = {
-        RM_HALF_AWAY_FROM_ZERO, RM_HALF_UP, RM_HALF_DOWN, RM_HALF_TO_EVEN, -1, -1, RM_TOWARDS_ZERO, -1, RM_UP, RM_DOWN
-    };
-    TPUKERNEL_ASSERT(mode >= SG_ROUND_INF && mode <= SG_TRIM_DOWN && found[mode] >= 0);
-    return (rounding_mode_t)found[mode];
-}
 /* The first and the last bank of so many bytes from an address on. */
 static inline range_t tpu_bank_range(local_addr_t addr, int size)
 {
@@ -138,6 +138,7 @@ static inline bool tpu_any_range_overlapped(const range_t *ranges, int num)
 #else
 #define TPUKERNEL_NOT_OFFERED(name, why) int name() TPUKERNEL_WHY(#name " is not offered: " why);
 #endif
+typedef void (*tpu_kernel_func_t)(const void *);
 /* Makes a kernel, a function of one pointer, known by its name to launches; stands behind it, without a semicolon. */
 #define TPUKERNEL_FUNC_REGISTER(kernel) \
     static void bmcapi_call_##kernel(const void *arguments) { (void)kernel(arguments); } \

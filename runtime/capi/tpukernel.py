@@ -60,7 +60,15 @@ _SIZES = {
 }
 
 _WRITTEN, _OF_DIMS = (declared(__file__, name) for name in ("tpukernel.h", "tpukernel_dims.h"))
-_THEIR_OWN = ("tpu_bdc_check_inf_nan", "tpu_bdc_fp_isinf", "tpu_bdc_fp_isnan", "tpu_bdc_fp_pow_234")
+_THEIR_OWN = (
+    "tpu_bdc_check_inf_nan",
+    "tpu_bdc_fp_isinf",
+    "tpu_bdc_fp_isnan",
+    "tpu_bdc_fp_pow_234",
+    "tpu_bdc_pow",
+    "tpu_bdc_pow_C",
+    "tpu_bdc_C_pow",
+)
 """Functions of newer libraries that firmware for older ones defines itself: no declaration may stand in its way."""
 PREAMBLE = (
     _ENUMS
@@ -120,7 +128,8 @@ LIBRARY = CLibrary(
     {"pointer_t": "void *"},
     {"pointer_t": "tpukernel_nothing()"},
     _called,
-    headers=("tpu_kernel.h", "tpu_defs.h", "tpu_utils.h", "common_def.h"),
+    headers=("tpu_kernel.h", "tpu_defs.h"),
+    extras=lambda: {name: declared(__file__, name) for name in ("common_def.h", "tpu_utils.h")},
     includes=("<stdio.h>", "<stdlib.h>"),
     numbers={
         "pointer_t": ctypes.c_uint64,
