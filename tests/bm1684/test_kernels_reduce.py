@@ -53,10 +53,11 @@ def test_long_rows_stay_precise() -> None:
 @property_test
 @given(st.sampled_from(["max", "min"]), SHAPE, st.data(), st.booleans(), LANES, SEED)
 def test_arg(method: str, shape: tuple[int, ...], data: st.DataObject, keep: bool, lanes: int, seed: int) -> None:
-    axis = data.draw(st.integers(0, len(shape) - 1))
+    axis, last = data.draw(st.integers(0, len(shape) - 1)), data.draw(st.booleans())
 
     def make(net: Net, x: Value) -> Value:
-        return net.b.arg(net.b.round(x), method=method, axis=axis, keepdims=keep)  # rounded: many are equal
+        rounded = net.b.round(x)  # many are equal
+        return net.b.arg(rounded, method=method, axis=axis, keepdims=keep, last=last)
 
     check_op(make, shape, seed=seed, lanes=lanes)
 

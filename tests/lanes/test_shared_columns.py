@@ -22,6 +22,7 @@ OPS: dict[str, Callable[[Net, Value], Value]] = {
     "product": lambda net, x: net.b.reduce(x, axes=(1,), method="prod"),
     "largest of them, read again": lambda net, x: net.b.relu(net.b.reduce(x, axes=(1,), method="max")),
     "position": lambda net, x: net.b.arg(x, axis=1, method="max"),
+    "last position": lambda net, x: net.b.arg(x, axis=1, method="max", last=True),
     "hardmax": lambda net, x: net.b.hardmax(x, axis=1),
     "running totals": lambda net, x: net.b.cumulate(x, axis=1, method="sum"),
     "norm": lambda net, x: net.b.l2_normalize(x, axes=(1,)),

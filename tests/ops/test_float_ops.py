@@ -236,11 +236,13 @@ def test_reduce(method: str, axes: tuple[int, ...], keepdims: bool) -> None:
     close(evaluate("reduce", x, method=method, axes=axes, keepdims=keepdims), reference)
 
 
+@pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("keepdims", [True, False])
 @pytest.mark.parametrize("method", ["max", "min"])
-def test_arg_takes_the_first_of_equal_values(method: str, keepdims: bool) -> None:
+def test_arg_takes_the_first_or_the_last_of_equal_values(method: str, keepdims: bool, last: bool) -> None:
     x = np.random.default_rng(1).integers(0, 3, (3, 6, 4)).astype(np.float32)
-    ours = evaluate("arg", x, method=method, axis=1, keepdims=keepdims)
-    reference = run_onnx(f"Arg{method.capitalize()}", x, axis=1, keepdims=int(keepdims), opset=13)
+    ours = evaluate("arg", x, method=method, axis=1, keepdims=keepdims, last=last)
+    how = {"axis": 1, "keepdims": int(keepdims), "select_last_index": int(last)}
+    reference = run_onnx(f"Arg{method.capitalize()}", x, **how, opset=13)
     assert ours.dtype == np.int32
     np.testing.assert_array_equal(ours, reference)

@@ -125,6 +125,13 @@ def steps_beyond_the_kernel(n: Net) -> Module:
     return n.done(n.deconv(n.input(1, 4, 5, 6), n.w(4, 3, 1, 2), strides=(3, 2), pads=(1, 0, 0, 1)))
 
 
+@case("results_beyond_the_input")
+def results_that_are_the_bias(n: Net) -> Module:
+    x = n.input(1, 4, 5, 6)
+    last_row = n.deconv(x, n.w(4, 3, 2, 3), n.w(3), strides=(2, 3), output_pads=(1, 2), pads=(0, 0, 1, 0))
+    return n.done(last_row, n.deconv(x, n.w(4, 2, 1, 1), n.w(2), output_pads=(3, 1)))
+
+
 # -- norms, softmax, division ------------------------------------------------------------------------------------------
 @case("powers_over_their_sum")
 def softmaxes(n: Net) -> Module:

@@ -98,7 +98,8 @@ def test_convolutions(name: str, mode: str) -> None:
 def test_deconvolutions(mode: str) -> None:
     shapes = {(2, 4, 3, 5): False, (4, 6, 1, 2): True}
     found = built("deconv", shapes, "i8", strides=(3, 4), pads=(1, 0, 0, 2), output_pads=(1, 0), **MODES[mode])
-    assert found == {"kernel_as_large_as_its_step"} | ({"bytes_summed_in_float"} if mode != "shift" else set())
+    alike = {"kernel_as_large_as_its_step", "results_beyond_the_input"}
+    assert found == alike | ({"bytes_summed_in_float"} if mode != "shift" else set())
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -84,15 +84,22 @@ def local_response(m: Recorder, x: Register, size: int, alpha: float, beta: floa
     return m.mul(exp(m, m.mul(log_of_normal(m, base), -beta)), x)
 
 
+def _best(m: Recorder, x: Register, negate: bool) -> Register:
+    """1 where x is largest (or smallest), 0 elsewhere."""
+    clean = m.add(m.neg(x) if negate else x, 0.0)
+    return m.same_bits(clean, m.highest(clean), ONE)
+
+
 def _scores(m: Recorder, x: Register, index: Register, count: int, negate: bool) -> Register:
     """count - index where x is largest (or smallest), 0 elsewhere."""
-    clean = m.add(m.neg(x) if negate else x, 0.0)
-    found = m.same_bits(clean, m.highest(clean), ONE)
+    found = _best(m, x, negate)
     return m.mul(found, m.sub(count, index))
 
 
-def position(m: Recorder, x: Register, index: Register, count: int, negate: bool) -> Register:
-    """int32 index of the first largest (smallest) element; `index` holds 0 to `count` - 1 (recipes 94)."""
+def position(m: Recorder, x: Register, index: Register, count: int, negate: bool, last: bool = False) -> Register:
+    """int32 index of the first (last) largest (smallest) element; `index` holds 0 to `count` - 1 (recipes 94)."""
+    if last:
+        return m.to_int(m.highest(m.mul(_best(m, x, negate), index)))
     return m.to_int(m.sub(count, m.highest(_scores(m, x, index, count, negate))))
 
 

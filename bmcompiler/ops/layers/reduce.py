@@ -121,7 +121,9 @@ class Reduce(TensorOp):
 
 @tensorop("arg")
 class Arg(TensorOp):
-    """Index (i32) of the largest or smallest value along `axis`; of equal values the first. method: max, min.
+    """Index (i32) of the largest or smallest value along `axis`; of equal values the first, or the `last`.
+
+    method: max, min.
 
     %y = "tensorop.arg"(%x) {axis = 1, method = "max"} : (tensor<1x10xf32>) -> tensor<1x1xi32>
     """
@@ -131,6 +133,7 @@ class Arg(TensorOp):
     method = attr(str)
     axis = attr(Axis)
     keepdims = attr(bool, True)
+    last = attr(bool, False)
     follows_axes = True
 
     def infer(self) -> TensorType:
@@ -144,4 +147,5 @@ class Arg(TensorOp):
 
     def evaluate(self, x: np.ndarray) -> np.ndarray:
         find = np.argmax if self.method == "max" else np.argmin
-        return np.asarray(find(x, axis=self.axis, keepdims=self.keepdims)).astype(np.int32)
+        found = np.asarray(find(np.flip(x, self.axis) if self.last else x, axis=self.axis, keepdims=self.keepdims))
+        return (x.shape[self.axis] - 1 - found if self.last else found).astype(np.int32)

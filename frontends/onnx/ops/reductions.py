@@ -10,7 +10,6 @@ from bmcompiler.errors import UnsupportedError
 from bmcompiler.frontends.onnx.constants import axes_argument
 from bmcompiler.frontends.onnx.node import Node, axes_of, axis_of
 from bmcompiler.frontends.onnx.ops.arithmetic import wrapping
-from bmcompiler.frontends.onnx.ops.layout import slice_axes
 from bmcompiler.frontends.onnx.registry import onnx_op
 from bmcompiler.ir import Value
 from bmcompiler.ops.builder import Builder
@@ -54,17 +53,11 @@ def _alone(b: Builder, x: Value, method: str) -> Value:
 
 @onnx_op("ArgMax", "ArgMin")
 def arg(node: Node, b: Builder) -> Value:
-    """The index as i64. `select_last_index` counts from the back of the reversed axis."""
+    """The index as i64."""
     x = node.input(0)
     axis = axis_of(node.int("axis", 0), node.rank(0, least=1))
-    how = {"method": node.type[3:].lower(), "axis": axis, "keepdims": node.flag("keepdims", True)}
-    size = x.shape[axis]
-    if not node.flag("select_last_index"):
-        return b.cast(b.arg(x, **how), dtype="i64")
-    back = b.arg(slice_axes(b, x, {axis: (size - 1, -size - 1, -1)}), **how)
-    last = b.weight(np.asarray(size - 1, np.int32), "last")
-    out = b.cast(b.sub(last, back, wrap=True), dtype="i64")
-    return out
+    keepdims, last = node.flag("keepdims", True), node.flag("select_last_index")
+    return b.cast(b.arg(x, method=node.type[3:].lower(), axis=axis, keepdims=keepdims, last=last), dtype="i64")
 
 
 @onnx_op("CumSum", "CumProd")

@@ -140,7 +140,20 @@ def kernel_as_large_as_its_step(op: Deconv, draft: Draft) -> Value | None:
     return draft.like([op.input, draft.weight(full, "weight"), op.bias], pads=pads)
 
 
-def _padded(op: Conv, x: Value, pads: Sequence[int], draft: Draft) -> Value:
+@legalizes(Deconv, integers=True)
+def results_beyond_the_input(op: Deconv, draft: Draft) -> Value | None:
+    """Rows and columns behind the last window, which only get the bias, are those of zeros behind the input."""
+    more = [-(-extra // step) for extra, step in zip(op.output_pads, op.strides)]
+    if not any(more):
+        return None
+    x = _padded(op, op.input, (0, more[0], 0, more[1]), draft)
+    top, bottom, left, right = op.pads
+    down, across = (count * step - extra for count, step, extra in zip(more, op.strides, op.output_pads))
+    pads = (top, bottom + down, left, right + across)
+    return draft.like([x, *op.operands[1:]], output_pads=(0, 0), pads=pads)
+
+
+def _padded(op: Conv | Deconv, x: Value, pads: Sequence[int], draft: Draft) -> Value:
     """`x` with rows and columns of what the convolution takes to be outside: zero, or the zero point that means it."""
     outside = float(op.zero_points[0]) if op.zero_points else 0.0
     return draft.emit("pad", [x], pads=(0, 0, 0, 0, *pads), value=outside)

@@ -33,7 +33,7 @@ class ReduceKernel(ReductionKernel[Reduce]):
 
 
 class ArgKernel(ReductionKernel[Arg]):
-    """arg: index of the first largest or smallest element."""
+    """arg: index of the first or last of the largest or smallest elements."""
 
     ops = (Arg,)
     indexed = True
@@ -46,7 +46,7 @@ class ArgKernel(ReductionKernel[Arg]):
         return (op.axis,)
 
     def recipe(self, op: Arg) -> tuple[Any, ...]:
-        return reductions.position, self.count(op), op.method == "min"
+        return reductions.position, self.count(op), op.method == "min", op.last
 
 
 class CumulateKernel(ReductionKernel[Cumulate]):
