@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,19 +21,20 @@ Shape = tuple[int, ...]
 Make = Callable[[Builder, list[Value]], Value]
 
 
-def net(make: Make, shape: Shape, indices: Shape, updates: Shape = (), dtype: str = "f32") -> Callable[[], Module]:
-    """A net of an op on data, indices and updates, where it has some."""
+def net(make: Make, shape: Shape, indices: Shape, updates: Shape = (), dtype: str = "f32") -> Callable[..., Module]:
+    """A net of an op on data, indices (an input, or those that `build` is given) and updates, where it has some."""
 
-    def build() -> Module:
+    def build(at: np.ndarray | None = None) -> Module:
         b = Builder.new("net")
-        inputs = [b.input("x", TensorType(shape, dtype)), b.input("at", TensorType(indices, "i32"))]
+        inputs = [b.input("x", TensorType(shape, dtype))]
+        inputs.append(b.input("at", TensorType(indices, "i32")) if at is None else b.weight(at, "at"))
         inputs += [b.input("new", TensorType(updates, dtype))] if updates else []
         return b.outputs([make(b, inputs)], ["y"])
 
     return build
 
 
-INDEXED: dict[str, Callable[[], Module]] = {
+INDEXED: dict[str, Callable[..., Module]] = {
     "rows": net(lambda b, v: b.gather(*v, axis=0), (300, 5), (7, 30)),
     "rows of tables": net(lambda b, v: b.gather(*v, axis=1), (3, 70, 5), (40,)),
     "elements of tables": net(lambda b, v: b.gather(*v, axis=2), (2, 3, 70), (40, 50)),
@@ -47,6 +49,7 @@ INDEXED: dict[str, Callable[[], Module]] = {
     "batches": net(lambda b, v: b.gather_nd(*v, batch_dims=1), (3, 70, 5), (3, 11, 1)),
     "new rows": net(lambda b, v: b.scatter_nd(*v), (3, 70, 5), (9, 8, 2), (9, 8, 5)),
     "many new rows": net(lambda b, v: b.scatter_nd(*v), (300, 40), (9000, 1), (9000, 40)),
+    "many new elements": net(lambda b, v: b.scatter_elements(*v, axis=2), (3, 20, 9), (3, 20, 11), (3, 20, 11)),
     "new elements": net(lambda b, v: b.scatter_elements(*v, axis=1), (3, 70, 5), (2, 30, 5), (2, 30, 5)),
 }
 
@@ -98,6 +101,18 @@ def test_elements_are_those_of_their_places(name: str, level: bmcompiler.Level) 
     given = feeds(module)
     wanted = meant(module, given)
     result = bmcompiler.compile_module(module, target=CHIP, quantize="f32", opt=level)
+    assert {layer.where for layer in result.rows} <= {CHIP, "view"}
+    np.testing.assert_array_equal(Session(result.model).run(given)["y"], wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("name", ["many of a row", "single tuples", "elements", "many new rows", "many new elements"])
+def test_constants_that_are_too_many_for_copies_are_data(name: str, dtype: type[np.integer[Any]]) -> None:
+    module = INDEXED[name]()
+    given = feeds(module)
+    wanted = meant(module, given)
+    fixed = INDEXED[name](given.pop("at").astype(dtype))
+    result = bmcompiler.compile_module(fixed, target=CHIP, quantize="f32", check="always")
     assert {layer.where for layer in result.rows} <= {CHIP, "view"}
     np.testing.assert_array_equal(Session(result.model).run(given)["y"], wanted)
 

@@ -25,6 +25,7 @@ from bmcompiler.backends.lanes.kernels.moves.gather import (
     GatherElementsKernel,
     GatherKernel,
     GatherNdKernel,
+    IndexKernel,
     ScatterKernel,
 )
 from bmcompiler.backends.lanes.kernels.sums.float_matmul import FloatMatmulKernel
@@ -66,11 +67,13 @@ class DeconvForms(FormsKernel[Deconv]):
 
 
 class _IndexForms(FormsKernel[TensorOp]):
-    """Elements by constant indices, in copies, or by indices that the net computes or is given."""
+    """Elements by few constant indices, in copies, or by indices that are data: many, computed or given."""
 
     def form(self, op: TensorOp) -> DeviceKernel[Any]:
-        if is_constant(op.operands[1]):
-            return self.forms[0]
+        copies = self.forms[0]
+        assert isinstance(copies, IndexKernel), "the form of constants"
+        if is_constant(op.operands[1]) and copies.few_indices(op):
+            return copies
         return next(
             (form for form in self.forms if isinstance(form, LaneElementsKernel) and _takes(form, op)), self.forms[1]
         )
