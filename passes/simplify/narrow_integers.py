@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 
@@ -32,7 +32,9 @@ class _Need(IntEnum):
     """All of it where it may be an index of an axis; that it is none otherwise."""
     LOW = 1
     """Its low 32 bits."""
-    ALL = 2
+    CLIPPED = 2
+    """The nearest number that i32 has."""
+    ALL = 3
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class NarrowIntegers(Pass):
        2**32, as an index that does not fit 32 bits is none.
     2. Casts from these types, comparisons of them and what one_hot tells apart: where types, constants and ops on the
        way say that all numbers fit i32. What was cast to an unsigned type on the way is at least 0.
+    3. A saturating cast to i32 of reals that were cut to i64: both saturate, so one cast does.
+    4. Reals that are cut to i64 and become f32 again: those below 2**31 by i32, and larger ones are whole already.
     """
 
     name = "narrow-integers"
@@ -77,8 +81,11 @@ class _Narrowing:
         if isinstance(op, OneHot):
             places, need = [0], _Need.ALL
         elif isinstance(op, (Cast, Compare)) and op.results[0].dtype not in _WIDE:
-            low = isinstance(op, Cast) and op.truncate and op.dtype == _NARROW
-            places, need = list(range(len(op.operands))), _Need.LOW if low else _Need.ALL
+            if isinstance(op, Cast) and op.dtype == "f32" and _cuts(op.x.op):
+                return self.cut(op)
+            places, need = list(range(len(op.operands))), _Need.ALL
+            if isinstance(op, Cast) and op.dtype == _NARROW:
+                need = _Need.LOW if op.truncate else _Need.CLIPPED
         places = [place for place in places if op.operands[place].dtype in _WIDE]
         if not places or not all(self.fits(op.operands[place], need) for place in places):
             return False
@@ -95,6 +102,23 @@ class _Narrowing:
             hand_name(op, value)
             op.result.replace_all_uses_with(value)
 
+    def cut(self, op: Cast) -> bool:
+        """Rule 4: i64 has no number beyond 2**63 either."""
+        x = cast(Cast, op.x.op).x
+
+        def made(name: str, *operands: Value, **attributes: object) -> Value:
+            return self._before(op, make(name, operands, attributes, None, op.location))
+
+        key = self.module.weights.add(f"{op.label}.limit", np.full((1,) * x.type.rank, 2.0**31, np.float32))
+        type = type_of_array(self.module.weights[key])
+        limit = self._before(op, make("weight", (), {"key": key}, [type], op.location))
+        small = made("cast", made("cast", x, dtype=_NARROW, truncate=True), dtype="f32")
+        large = made("compare", made("abs", x), limit, method="greater_equal")
+        whole = made("where", large, made("clip", x, min=-(2.0**63), max=2.0**63), small)
+        hand_name(op, whole)
+        op.result.replace_all_uses_with(whole)
+        return True
+
     # -- what fits -----------------------------------------------------------------------------------------------------
     def fits(self, value: Value, need: _Need) -> bool:
         """Whether `narrow` makes what is needed of a value."""
@@ -108,15 +132,15 @@ class _Narrowing:
             return known
         if isinstance(op, Cast):
             return self.casts(op, need)
-        if need is _Need.ALL and not known:
-            return False
         inner = self.needed(op, need)
+        if not known and (need is _Need.ALL or (need is _Need.CLIPPED and inner is not _Need.CLIPPED)):
+            return False
         return inner is not None and all(self.fits(x, inner) for x in same_type(op))
 
     def casts(self, op: Cast, need: _Need) -> bool:
         """Whether `narrow` makes what is needed of a cast to a wide type."""
         if op.x.dtype == "f32":
-            return op.dtype == "i64" and op.truncate and need is _Need.INDEX
+            return _cuts(op) and need in (_Need.INDEX, _Need.CLIPPED)
         if op.x.dtype not in (*_SMALL, *_WIDE):
             return False
         same = inside(self.spans.of(op.x), op.dtype) or not op.truncate or need is _Need.LOW
@@ -124,6 +148,8 @@ class _Narrowing:
 
     def needed(self, op: TensorOp, need: _Need) -> _Need | None:
         """What of its operands, where it may be computed in i32."""
+        if need is _Need.CLIPPED and (isinstance(op, (Where, Extreme)) or op.moves_only):
+            return need
         sums = isinstance(op, (Reduce, Cumulate)) and op.method == "sum"
         if sums or isinstance(op, (Arithmetic, Bitwise, BitNot)):
             return _Need.LOW
@@ -171,6 +197,11 @@ class _Narrowing:
     def _before(self, op: TensorOp, new: TensorOp) -> Value:
         self.function.body.insert_before(op, new)
         return new.result
+
+
+def _cuts(op: object) -> TypeGuard[Cast]:
+    """Whether this makes i64 of f32 as programming languages do."""
+    return isinstance(op, Cast) and op.truncate and (op.x.dtype, op.dtype) == ("f32", "i64")
 
 
 def inside(span: Span, dtype: str) -> bool:

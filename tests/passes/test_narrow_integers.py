@@ -151,3 +151,31 @@ def test_unsigned_integers_that_may_not_fit_stay(name: str) -> None:
     x = n.input(2, dtype="u32", name="x")
     module = n.done(n.add(x, x, wrap=True) if name == "sum" else n.bit_shift(x, x, direction="left"))
     assert narrowed(module)
+
+
+WHOLE = [2.0**24 + 2, 2.0**31, 2.0**31 - 128, 2.0**31 + 256, 3e9, 2.0**63, 1e20, np.inf]
+REALS = np.asarray([0.0, -0.0, 0.9, -0.9, np.nan, *WHOLE, *(-x for x in WHOLE)], np.float32)
+"""Small ones, and those around what i32 and i64 have."""
+CUT: dict[str, Callable[[Net, Value], Value]] = {
+    "is an output": lambda n, x: x,
+    "is moved": lambda n, x: n.reshape(n.permute(x, order=(1, 0)), shape=(3, 7)),
+    "is bounded": lambda n, x: n.max(n.where(n.compare(x, n.constant([9], "int64"), method="less"), x, x), x),
+    "is real again": lambda n, x: n.cast(x, dtype="f32"),
+    "is both": lambda n, x: n.concat(n.cast(x, dtype="f32"), n.cast(n.cast(x, dtype="i32"), dtype="f32"), axis=0),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_reals_that_are_cut_to_whole_numbers(name: str) -> None:
+    """Those that i32 does not have, too: bit for bit, as far as the border saturates."""
+    n = Net()
+    module = n.done(CUT[name](n, n.cast(n.input(7, 3), dtype="i64", truncate=True)))
+    feed = {module.main.input_names[0]: REALS.reshape(7, 3)}
+    (before,) = run_module(module, feed).values()
+    if name != "is bounded":  # the comparison needs all of the number
+        assert not narrowed(module)
+    else:
+        narrowed(module)
+    (after,) = run_module(module, feed).values()
+    wanted = np.clip(before, -(2**31), LARGEST) if before.dtype == np.int64 else before
+    assert (after == wanted).all() and not np.signbit(after[wanted == 0]).any()
