@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -283,13 +284,12 @@ def _largest_first(lives: Sequence[Lifetime]) -> list[int]:
 
 def _rivals(lives: Sequence[Lifetime]) -> list[set[int]]:
     """For each of `lives`, which others are in use while it is."""
-    found: list[set[int]] = [set() for _ in lives]
-    open_: list[int] = []
-    for i in sorted(range(len(lives)), key=lambda i: lives[i].first):
-        open_ = [j for j in open_ if lives[j].last >= lives[i].first]
-        for j in open_:
-            found[i].add(j)
-            found[j].add(i)
+    order = sorted(range(len(lives)), key=lambda i: lives[i].first)
+    firsts = [lives[i].first for i in order]
+    found, open_ = [set[int]() for _ in lives], list[int]()
+    for place, i in enumerate(order):
+        open_ = [j for j in open_ if lives[j].last >= firsts[place]]
+        found[i] = {*open_, *order[place + 1 : bisect_right(firsts, lives[i].last)]}
         open_.append(i)
     return found
 

@@ -38,7 +38,7 @@ from bmcompiler.codegen.groups.steps import (
     WalkMark,
     sources,
 )
-from bmcompiler.codegen.groups.uses import Uses
+from bmcompiler.codegen.groups.uses import Reachable, Uses
 from bmcompiler.codegen.tiling import Buffer, Contents, Tiler, TileWork
 from bmcompiler.ir import Operation, Value
 
@@ -65,6 +65,7 @@ def plan_residency(
     tiler: Tiler,
     copier: LocalCopier | None = None,
     hopeless: Callable[[Residency], bool] = lambda plan: False,
+    reachable: Reachable | None = None,
 ) -> Residency | None:
     """Plan a run of device ops; None when no placement was found, or none is worth it.
 
@@ -74,10 +75,12 @@ def plan_residency(
         read_elsewhere: whether a value is read outside of the run (other runs, outputs of the net).
         copier: copies in local memory; without it a box is only read where just this box was made.
         hopeless: whether a plan needs no addresses, for it costs too much wherever its areas are.
+        reachable: what is found out of layouts, for plans of the same ops with the same copier.
     """
     room, tries, apart = tiler.lane_bytes, _TRIES, set[Value]()
+    reachable = {} if reachable is None else reachable
     while tries:
-        found = _Planner(stripes, blocks, read_elsewhere, tiler, copier, room, apart).plan()
+        found = _Planner(stripes, blocks, read_elsewhere, tiler, copier, room, apart, reachable).plan()
         if hopeless(found):
             return None
         if give_places(found, tiler) <= tiler.lane_bytes:
@@ -103,6 +106,7 @@ class _Planner:
         copier: LocalCopier | None,
         room: int,
         apart: set[Value],
+        reachable: Reachable,
     ) -> None:
         self.blocks, self.tiler, self.copier, self.room = blocks, tiler, copier, room
         self.steps = [Step(stripe.op, self._fitting(stripe), stripe.group, stripe.slices) for stripe in stripes]
@@ -110,7 +114,7 @@ class _Planner:
         self.used = [0] * len(stripes)
         self.live_ranges: list[LiveRange] = []
         self.here: dict[Contents, LiveRange] = {}
-        self.uses = Uses(stripes, self.steps, blocks, copier, apart)
+        self.uses = Uses(stripes, self.steps, blocks, copier, apart, reachable)
         self.marks: dict[int, WalkMark] = {}
         made = {value for stripe in stripes for value in stripe.op.results}
         self.in_global = self.uses.in_global | set(filter(read_elsewhere, made))
@@ -255,11 +259,8 @@ class _Planner:
         if self.copier is None:
             return None
         for other in self.here:
-            if (
-                other.value is contents.value
-                and self._holds_already(other, contents)
-                and self.uses.reaches(contents, other)
-            ):
+            holds = other.value is contents.value and self._holds_already(other, contents)
+            if holds and self.uses.reaches(contents, other):
                 fits = buffer.lane_bytes == self.copier.lane_bytes(contents)
                 return Held(other, self.copier.offset(other, contents) if fits else None)
         return None
@@ -275,8 +276,7 @@ class _Planner:
         )
 
     def _is_complete(self, whole: Contents) -> bool:
-        made = self.uses.gathered[whole]
-        return self.here[whole].last >= made[-1]
+        return self.here[whole].last >= self.uses.gathered[whole][-1]
 
     def _place_of(self, buffer: Buffer) -> Held | None:
         """The whole that a result is gathered in."""

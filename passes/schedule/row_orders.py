@@ -30,6 +30,14 @@ class RowOrders(Patterns):
             return None
         return found
 
+    def orders_of(self, value: Value) -> list[Operation]:
+        """What puts the rows of a value into other orders, the last one first, up to what makes these rows."""
+        found: list[Operation] = []
+        while value.op is not None and self.order(value.op) is not None:
+            found.append(value.op)
+            value = value.op.operands[0]
+        return found
+
     def moving(self, op: Operation) -> list[Value]:
         """Operands that are no constants."""
         return [value for value in op.operands if self.constant(value) is None]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Module, copy_module
+from bmcompiler.ir.copying import extract
 from bmcompiler.ops.places.index import Gather
+from bmcompiler.ops.places.shape import Reshape
 from bmcompiler.passes.schedule.row_orders import RowOrders
+from bmcompiler.passes.schedule.row_regions import RowRegion
 from bmcompiler.passes.schedule.row_stages import RowStages
 from bmcompiler.passmanager import Pass, PassContext, PassResult
 from bmcompiler.target import Target
@@ -32,8 +35,8 @@ class RowParts(Pass):
        rows that come from one part
 
     Ops of one part are in stages, which begin with products by weights; while one part is in a stage, the next one is
-    in the stage before. The number of parts is the one that the plan of all layers takes the least time with, for each
-    number of rows, the most first.
+    in the stage before. The number of parts is the one that the plan of the layers of so many rows takes the least time
+    with, most of which is found with few; of layers that are alike those up to the first of each kind are planned.
     """
 
     name = "row-parts"
@@ -46,22 +49,21 @@ class RowParts(Pass):
             return PassResult(False)
         rows = RowOrders(module)
         counts = {order.size for op in module.walk() if (order := rows.order(op)) is not None}
-        chosen: dict[int, int] = {}
-        for count in sorted(counts, reverse=True):
-            chosen[count] = _chosen(module, chosen, count, ctx.target)
+        chosen = {count: _chosen(module, rows, count, ctx.target) for count in sorted(counts, reverse=True)}
         return PassResult(_cut(module, chosen))
 
 
-def _chosen(module: Module, before: Mapping[int, int], count: int, target: Target) -> int:
-    """Into how many parts regions of so many rows are cut, beside those `before`."""
+def _chosen(module: Module, rows: RowOrders, count: int, target: Target) -> int:
+    """Into how many parts regions of so many rows are cut."""
+    samples = list(_samples(module, rows, count))
     taken: dict[int, float] = {}
-    for parts in _PARTS:
-        draft = copy_module(module)
-        if not _cut(draft, {**before, count: parts}, count):
+    for parts in _PARTS if samples else ():
+        drafts = [copy_module(sample) for sample in samples]
+        if not any([_cut(draft, {count: parts}) for draft in drafts]):
             break
         if not taken:
-            taken[1] = _cycles(module, before, target)
-        taken[parts] = _cycles(draft, {}, target)
+            taken[1] = _cycles(samples, target)
+        taken[parts] = _cycles(drafts, target)
         if taken[parts] >= taken[parts // 2]:
             break
     least = min(taken.values(), default=0.0)
@@ -69,20 +71,34 @@ def _chosen(module: Module, before: Mapping[int, int], count: int, target: Targe
     return next((parts for parts, cycles in taken.items() if cycles <= enough), 1)
 
 
-def _cycles(module: Module, parts: Mapping[int, int], target: Target) -> float:
-    """What a module takes in such parts; infinite where the target does not say."""
-    draft = copy_module(module)
-    _cut(draft, parts)
-    taken = [target.planned_cycles(function, _LEVEL) for function in draft.functions]
+def _samples(module: Module, rows: RowOrders, count: int) -> Iterator[Module]:
+    """Of each function the regions of so many rows that can be cut, up to the last one that is like none before."""
+    for function in module.functions:
+        regions = RowStages(module, function, rows, {count: _PARTS[0]}).cut
+        forms = [_form(region) for region in regions]
+        last = max((forms.index(form) for form in forms), default=-1)
+        wanted = {op for region in regions[: last + 1] for op in region.ops}
+        wanted |= {op for region in regions[: last + 1] for value in region.read for op in rows.orders_of(value)}
+        if wanted:
+            yield extract(module, [op for op in function.ops if op in wanted])[0]
+
+
+def _form(region: RowRegion) -> Hashable:
+    """What regions that are alike have in common."""
+    return tuple((op.name, op.results[0].type) for op in region.ops if not isinstance(op, Reshape))
+
+
+def _cycles(modules: Iterable[Module], target: Target) -> float:
+    """What modules take; infinite where the target does not say."""
+    taken = [target.planned_cycles(function, _LEVEL) for module in modules for function in module.functions]
     return sum(one or 0 for one in taken) if any(one is not None for one in taken) else inf
 
 
-def _cut(module: Module, parts: Mapping[int, int], count: int | None = None) -> bool:
-    """Cut regions into parts by the number of their rows; returns whether any is cut, of `count` rows where given."""
+def _cut(module: Module, parts: Mapping[int, int]) -> bool:
+    """Cut regions into parts by the number of their rows; returns whether any is cut."""
     rows, wanted = RowOrders(module), {count: number for count, number in parts.items() if number > 1}
     stages = [RowStages(module, function, rows, wanted) for function in module.functions]
-    found = {each for one in stages for each in one.found}
-    if not found or (count is not None and count not in found):
+    if not any(each.cut for each in stages):
         return False
-    module.functions = [each.rebuilt() if each.found else each.function for each in stages]
+    module.functions = [each.rebuilt() if each.cut else each.function for each in stages]
     return True

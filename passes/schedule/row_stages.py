@@ -34,7 +34,7 @@ class RowStages:
     """What of a function can be cut into parts.
 
     Attributes:
-        found: by how many rows regions have, into how many parts they are cut.
+        cut: the regions that are cut.
 
     Args: parts: by how many rows a region has; others are not cut.
     """
@@ -44,19 +44,18 @@ class RowStages:
         self._regions = regions_of(function, rows)
         self._cuts: dict[Operation, Sequence[RowCut]] = {}
         self._behind: list[_Behind] = []
-        self.found: dict[int, int] = {}
         for region in self._regions:
             count = max(map(count_rows, region.read), default=0)
             equal = [RowCut(part, part + 1, parts[count]) for part in range(parts.get(count, 0))]
             if equal and any(isinstance(op, Matmul) for op in region.ops) and _can_be_cut(region, equal):
                 self._cuts |= {op: equal for op in region.ops}
-                self.found[count] = parts[count]
         for region in self._regions:
             behind = self._runs(region)
             if behind is not None and _can_be_cut(region, [cut for _, cut in behind.runs]):
                 self._behind.append(behind)
         for behind in self._behind:
             self._cuts |= {op: [cut for _, cut in behind.runs] for op in behind.region.ops}
+        self.cut = [region for region in self._regions if region.ops[0] in self._cuts]
 
     def _runs(self, region: RowRegion) -> _Behind | None:
         """How a region of ops that do the same with each row of one gather goes with what that reads."""

@@ -84,7 +84,7 @@ def cut(module: Module, parts: int) -> Module:
     """The module in parts, by hand."""
     after = copy_module(module)
     stages = RowStages(after, after.main, RowOrders(after), {ROWS: parts})
-    if stages.found:
+    if stages.cut:
         after.functions = (stages.rebuilt(),)
     verify_module(after)
     return after
@@ -187,7 +187,24 @@ def test_as_many_parts_as_gain(cycles: tuple[float, float, float], parts: int, m
     module = two_layers(2)
     whole = products(module)
     taken = dict(zip((2, 4, 8), cycles))
-    monkeypatch.setattr(row_parts, "_cycles", lambda each, *_: taken.get(products(each) // whole, 100))
+    monkeypatch.setattr(row_parts, "_cycles", lambda each, _: taken.get(products(*each) // whole, 100))
     changed = run_pipeline(module, "row-parts", PassContext(target=find_target("bm1684x")))
     assert changed == (parts > 1)
     assert products(module) == parts * whole
+
+
+def test_layers_that_are_alike_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of six layers of two kinds those up to the first of the second kind, and what they read and give is there."""
+    net, (order, *_) = Net(), orders()
+    x = net.input()
+    for number in range(6):
+        x = net.ordered(x, order)
+        x = net.layer(net.layer(x)) if number % 3 == 1 else net.layer(x)
+    module = net.b.outputs([net.ordered(x, order)], ["y"])
+    planned: list[Module] = []
+    monkeypatch.setattr(row_parts, "_cycles", lambda each, _: planned.extend(each) or 0)
+    run_pipeline(module, "row-parts", PassContext(target=find_target("bm1684x")))
+    first = planned[0]
+    verify_module(first)
+    assert products(first) * 8 == products(module) * 3
+    assert [value.shape for value in first.main.returned] == [(ROWS, WIDTH)]

@@ -33,6 +33,7 @@ from bmcompiler.codegen.groups.slices import ONE, cuts
 from bmcompiler.codegen.groups.stripes import Grouped, KnownStripes, stripes_of
 from bmcompiler.codegen.groups.structure import structure_of
 from bmcompiler.codegen.groups.timeline import Clock, alone_cycles, least_cost
+from bmcompiler.codegen.groups.uses import Reachable
 from bmcompiler.codegen.kernels import DeviceKernel
 from bmcompiler.codegen.memory import parts_of_others, root_of
 from bmcompiler.codegen.partition import Segment, partition
@@ -57,6 +58,7 @@ class Plans:
         self.settled: Residency | None = None
         self._stripes = KnownStripes(segment.ops)
         self._cycles: dict[tuple[object, ...], float] = {}
+        self._reachable: Reachable = {}
 
     def cycles(self, groups: Sequence[Group], most: float = inf) -> float:
         """What the run takes; infinite where that is `most` or more."""
@@ -90,7 +92,7 @@ class Plans:
         def hopeless(plan: Residency) -> bool:
             return least_cost(plan, kernels.estimate, self.tiler) >= most
 
-        return plan_residency(stripes, kernels.blocks, outside, self.tiler, self.copier, hopeless)
+        return plan_residency(stripes, kernels.blocks, outside, self.tiler, self.copier, hopeless, self._reachable)
 
 
 _HEAVY, _EARLY = 8, 16

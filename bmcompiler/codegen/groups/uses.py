@@ -14,6 +14,9 @@ from bmcompiler.codegen.memory import root_of
 from bmcompiler.codegen.tiling import Contents
 from bmcompiler.ir import Operation, Value
 
+Reachable = dict[tuple[Contents, Contents], bool]
+"""Whether one can be had from the other."""
+
 
 class Uses:
     """The uses of one run; ops that cost nothing in global memory lose their work (rule 3 of `residency`).
@@ -24,7 +27,7 @@ class Uses:
         in_global: values that some stripe reads from global memory.
 
     Args:
-        apart: values that are not gathered.
+        apart: values that are not gathered. reachable: what `reaches` finds, kept for other runs of the same ops.
     """
 
     def __init__(
@@ -34,15 +37,15 @@ class Uses:
         blocks: Callable[[Operation], bool],
         copier: LocalCopier | None,
         apart: set[Value],
+        reachable: Reachable,
     ) -> None:
-        self.steps, self.copier, self.apart = steps, copier, apart
+        self.steps, self.copier, self.apart, self._reachable = steps, copier, apart, reachable
         self.requests: dict[Value, list[tuple[int, Contents]]] = defaultdict(list)
         self.made: dict[Value, list[tuple[int, Contents | None]]] = defaultdict(list)
         self.gathered: dict[Contents, list[int]] = {}
         self.in_global: set[Value] = set()
         self._known: dict[Contents, list[int]] = {}
         self._boxes: dict[tuple[str, Value], NestedBoxes] = {}
-        self._reachable: dict[tuple[Contents, Contents], bool] = {}
         self._leave_copies(stripes, blocks)
         self._collect()
         self._gather()
