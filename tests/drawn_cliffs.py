@@ -29,8 +29,12 @@ from cliff_graphs import (
     pixels_of,
     pooled,
     resized,
+    sliced,
     with_constant,
 )
+
+from bmcompiler.ir import Value
+from bmcompiler.ops.builder import Builder
 
 LARGE, SMALL = (1 << 15, 1 << 20), (1 << 6, 1 << 13)
 """Elements of a drawn input that is timed, in fewer starts of commands are most of the time, and of one computed."""
@@ -144,6 +148,32 @@ def _pad(r: Random) -> Drawn:
     return padded(mode, *(r.pick(0, 1, 2, 3) for _ in range(4))), r.map()
 
 
+def _one_pad(r: Random) -> Drawn:
+    """Along one axis of any."""
+    shape, axis, widths = r.map(), r.pick(1, 2, 3), ((0, 1), (1, 0), (2, 3))[r.pick(0, 1, 2)]
+    pads = [0] * 2 * axis + [*widths] + [0] * 2 * (3 - axis)
+    return (lambda b, x: b.pad(x, pads=pads, value=1.0)), shape
+
+
+def _expansion(r: Random) -> Drawn:
+    """Along two or three axes with others between them."""
+    a, c, e = r.pick(2, 3, 7), r.pick(2, 5, 20), r.between(2, 100)
+    n, d, _ = shape = r.shape((1, 4), (20, 400), (20, 400))
+    return (
+        lambda b, x: b.tile(b.reshape(x, shape=(n, 1, *shape[1:], 1)), reps=(1, a, 1, c if d < 60 else 1, e))
+    ), shape
+
+
+def _roll(r: Random) -> Drawn:
+    shape, axis = r.map(), r.pick(1, 2, 3)
+    by = r.between(1, shape[axis] - 1)
+
+    def make(b: Builder, x: Value) -> Value:
+        return b.concat(sliced(b, x, axis, by, shape[axis]), sliced(b, x, axis, 0, by), axis=axis)
+
+    return make, shape
+
+
 def _transpose(r: Random) -> Drawn:
     return permuted(r.order(5)), r.shape((1, 16), (2, 64), (2, 64), (2, 64), (2, 64))
 
@@ -165,7 +195,7 @@ def _pool(r: Random) -> Drawn:
 
 KINDS: tuple[Callable[[Random], Drawn], ...] = (
     _heads, _windows_of, _border, _patches, _shuffle, _dilation, _deconvolution, _fully_connected, _pixels, _norm,
-    _softmax, _join, _broadcast, _steps, _pad, _transpose, _gather, _resize, _pool,
+    _softmax, _join, _broadcast, _steps, _pad, _transpose, _gather, _resize, _pool, _one_pad, _expansion, _roll,
 )  # fmt: skip
 
 

@@ -121,5 +121,5 @@ def band_pieces(op: BandOp) -> Iterator[Piece | Fill]:
         dims = [images, Dim(channels, by[1], to[1]), Dim(move.count * width, 1, 1)]
         yield Piece(target, move.at, source, move.start, dims)
     for band, row, count in gaps(cut):
-        dims = [Dim(channels, 0, to[1]), Dim(count * width, 0, 1)]
+        dims = [Dim(channels, to[1], to[1]), Dim(count * width, 1, 1)]
         yield Fill(target, band * to[0] + row * to[2], dims)

@@ -28,7 +28,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Fill:
-    """The elements `dims` (their destination side) of `target` from `at` on get a constant."""
+    """The elements `dims` of `target` from `at` on get a constant.
+
+    Both sides of `dims` say the same, for the runs of elements of a copy begin and end where those of both sides do.
+    """
 
     target: Value
     at: int
@@ -102,7 +105,7 @@ def selected_pieces(
             after = [[(0, len(other))] for other in maps[axis + 1 :]]
             for box in product(*before, gaps, *after):
                 first = sum(lo * d for (lo, _), d in zip(box, outside))
-                yield Fill(target, at + first, [Dim(hi - lo, 0, d) for (lo, hi), d in zip(box, outside)])
+                yield Fill(target, at + first, [Dim(hi - lo, d, d) for (lo, hi), d in zip(box, outside)])
 
 
 def _moved(found: list[IndexRun], source: int, target: int) -> list[IndexRun]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, prod
+from typing import get_args
 
 from bmcompiler.conditions import NO_GROUPS, NO_LAYOUT
 from bmcompiler.ir import Rewriter, Value
@@ -26,7 +27,7 @@ _GAIN = 1.5
 """How many times less several moves must take: in between, values lie in global memory."""
 _RUN = 64
 """Elements of a run that takes about as long as its bytes."""
-_LEAST = 1 << 10
+_LEAST = 1 << 7
 """Elements below which the starts of commands, which targets may leave out, count more."""
 _SHORT = 8
 """Elements of a run that other ops do not leave in local memory, nor read there: units of lanes would have no work."""
@@ -43,6 +44,7 @@ class LongRuns(TargetPatternPass):
     2. gather by constants, concat, split, or slice or tile of one axis, with few elements behind each index of it :
        operands with that axis in front, the op along axis 0, and a permute back
     3. permute, a reshape that parts or joins axes, permute : one permute of the pieces of axes that both leave whole
+    4. tile of several axes : a tile of the last of them, then one of the others, which repeats its runs
     It is done where the target says that they take less time (`Target.moving_cycles`). Values only move.
     """
 
@@ -58,7 +60,7 @@ class LongRuns(TargetPatternPass):
             **on(Concat, self.in_front),
             **on(Slice, self.in_front),
             **on(Split, self.in_front),
-            **on(Tile, self.in_front),
+            **on(Tile, self.last_first, self.in_front),
         }
 
     def steps(self, op: Permute, rewriter: Rewriter) -> bool:
@@ -109,6 +111,24 @@ class LongRuns(TargetPatternPass):
         rewriter.replace_with(second, shaped, absorbed=[op])
         return True
 
+    def last_first(self, op: Tile, rewriter: Rewriter) -> bool:
+        """Rule 4."""
+        repeated = [axis for axis, count in enumerate(op.reps) if count != 1]
+        direct = self.target.moving_cycles(op)
+        if PLACE_CPU in op.attributes or len(repeated) < 2 or direct is None or op.type.size < _LEAST:
+            return False
+        last = [count if axis == repeated[-1] else 1 for axis, count in enumerate(op.reps)]
+        inner = make("tile", [op.x], {"reps": tuple(last)}, None, op.location)
+        outer = rebuild(op, [inner.result], reps=tuple(a // b for a, b in zip(op.reps, last)))
+        if _total(self.target, [inner, outer]) * _GAIN >= direct:
+            outer.drop_operands()
+            inner.drop_operands()
+            return False
+        rewriter.insert_before(op, inner)
+        rewriter.insert_before(op, outer)
+        rewriter.replace(op, outer.results)
+        return True
+
     def in_front(self, op: _Picking, rewriter: Rewriter) -> bool:
         """Rule 2."""
         axis = _axis_of(op)
@@ -121,7 +141,7 @@ class LongRuns(TargetPatternPass):
         flat = not isinstance(op, Gather) or op.indices.type.rank == 1
         if PLACE_CPU in op.attributes or constant or not flat or before < _RUN or behind >= _RUN:
             return False
-        lanes = self.target.local_cycles(op) if isinstance(op, Concat) else None
+        lanes = self.target.local_cycles(op) if isinstance(op, Concat) and any(map(_computed, moved)) else None
         known = [cycles for cycles in (self.target.moving_cycles(op), lanes) if cycles]
         if not known or result.size < _LEAST:
             return False
@@ -179,6 +199,14 @@ def _total(target: Target, made: Sequence[TensorOp]) -> float:
             known = None if unsupported_reason(target, each) is not None else target.moving_cycles(each)
             total += inf if known is None else known
     return total
+
+
+def _computed(value: Value) -> bool:
+    """Whether an op that computes makes a value, in local memory perhaps: what is moved lies in global memory."""
+    maker = value.owner
+    while isinstance(maker, Reshape):
+        maker = maker.operands[0].owner
+    return isinstance(maker, TensorOp) and not isinstance(maker, (*get_args(_Picking), Permute))
 
 
 def _sharing(op: Slice, axis: int, cells: Shape) -> float:

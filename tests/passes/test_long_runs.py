@@ -151,3 +151,27 @@ def test_merged_axes_move_the_same_elements(sizes: list[int], data: st.DataObjec
     x = np.arange(np.prod(sizes)).reshape(sizes)
     shape, fewer = merged(tuple(sizes), order)
     assert (x.reshape(shape).transpose(fewer).ravel() == x.transpose(order).ravel()).all()
+
+
+@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
+def test_repeated_axes_are_repeated_one_by_one(chip: str) -> None:
+    """With both at once a command moved single elements."""
+    b, x = Builder.new("net"), np.random.default_rng(0).standard_normal((1, 44, 41, 1)).astype(np.float32)
+    module = b.outputs([b.tile(b.input("x", TensorType(x.shape)), reps=(7, 1, 1, 54))], ["y"])
+    (whole,), target = [op for op in module.main.ops if op.short_name == "tile"], find_target(chip)
+    once = target.moving_cycles(whole)
+    assert run_pipeline(module, "long-runs", PassContext(target=target)) and once is not None
+    steps = [op for op in module.main.ops if op.short_name == "tile"]
+    assert len(steps) == 2 and 2 * sum(target.moving_cycles(op) or once for op in steps) < once
+    np.testing.assert_array_equal(run_module(module, {"x": x})["y"], np.tile(x, (7, 1, 1, 54)))
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_joined_columns_stay_where_ops_leave_them_in_local_memory(computed: bool) -> None:
+    """Columns that were cut of another value lie in global memory: joining them there moves single elements."""
+    b = Builder.new("net")
+    x = b.input("x", TensorType((1, 78, 123, 2)))
+    left, right = (b.slice(x, starts=(0, 0, 0, i), ends=(1, 78, 123, i + 1), steps=(1,) * 4) for i in (0, 1))
+    module = b.outputs([b.concat(b.sigmoid(right) if computed else right, left, axis=3)], ["y"])
+    assert run_pipeline(module, "long-runs", PassContext(target=find_target("bm1684x")))
+    assert [op.axis for op in module.main.ops if op.short_name == "concat"] == [3 if computed else 0]

@@ -51,9 +51,8 @@ def convolve(node: Node, b: Builder, x: Value, weight: Value, bias: Value | None
     pads = paddings(node, x.shape[2:], taps, strides, dilations)
     group, shape = node.int("group", 1), x.shape
     if count == 3:
-        x = _depth_windows(b, x, taps[0], strides[0], pads[0], dilations[0])
-        depth = x.shape[0] // shape[0]
-        weight = merged_weight(b, weight)
+        x = _depth_windows(b, x, taps[0], strides[0], pads[0], dilations[0], taps_first=group == 1)
+        weight = merged_weight(b, weight, taps_first=group == 1)
         strides, pads, dilations = strides[1:], pads[1:], dilations[1:]
     out = b.conv(
         as_image(b, x),
@@ -64,37 +63,44 @@ def convolve(node: Node, b: Builder, x: Value, weight: Value, bias: Value | None
         dilations=pair(dilations, 1),
         group=group,
     )
-    return depth_second(b, out, shape[0], depth) if count == 3 else like_input(b, out, count + 2)
+    return _depth_last(b, out, shape[0]) if count == 3 else like_input(b, out, count + 2)
 
 
-def _depth_windows(b: Builder, x: Value, taps: int, stride: int, pads: tuple[int, int], dilation: int) -> Value:
-    """(N, C, D, H, W) as (N * windows, C * taps, H, W): what a window sees along D stands in the channels."""
-    if any(pads):
-        x = b.pad(x, pads=(0, 0, 0, 0, *pads, 0, 0, 0, 0))
+def _depth_windows(
+    b: Builder, x: Value, taps: int, stride: int, pads: tuple[int, int], dilation: int, taps_first: bool
+) -> Value:
+    """(N, C, D, H, W) as (windows * N, C * taps, H, W): what a window sees along D stands in the channels.
+
+    With D in front every tap is a run of memory, and so are its channels where taps come first, as no groups allow.
+    """
     n, c, d, h, w = x.shape
-    count = (d - dilation * (taps - 1) - 1) // stride + 1
+    count = (d + sum(pads) - dilation * (taps - 1) - 1) // stride + 1
     if count < 1:
-        raise ShapeError(f"a window of {taps} (dilation {dilation}) does not fit {d} padded elements")
+        raise ShapeError(f"a window of {taps} (dilation {dilation}) does not fit {d + sum(pads)} padded elements")
+    x = b.permute(x, order=(2, 0, 1, 3, 4))
+    if any(pads):
+        x = b.pad(x, pads=(*pads, 0, 0, 0, 0, 0, 0, 0, 0))
     parts = []
     for tap in range(taps):
         first = tap * dilation
-        ends = (n, c, first + (count - 1) * stride + 1, h, w)
-        part = b.slice(x, starts=(0, 0, first, 0, 0), ends=ends, steps=(1, 1, stride, 1, 1))
-        parts.append(b.reshape(b.permute(part, order=(0, 2, 1, 3, 4)), shape=(n * count, c, 1, h, w)))
-    stacked = b.concat(*parts, axis=2) if taps > 1 else parts[0]
-    return b.reshape(stacked, shape=(n * count, c * taps, h, w))
+        ends = (first + (count - 1) * stride + 1, n, c, h, w)
+        part = b.slice(x, starts=(first, 0, 0, 0, 0), ends=ends, steps=(stride, 1, 1, 1, 1))
+        parts.append(b.reshape(part, shape=(count * n, c, h, w) if taps_first else (count * n, c, 1, h, w)))
+    stacked = b.concat(*parts, axis=1 if taps_first else 2) if taps > 1 else parts[0]
+    return b.reshape(stacked, shape=(count * n, c * taps, h, w))
 
 
-def merged_weight(b: Builder, weight: Value) -> Value:
-    """(A, B, KD, KH, KW) as (A, B * KD, KH, KW)."""
-    first, second, *taps = weight.shape
-    return b.reshape(weight, shape=(first, second * taps[0], taps[1], taps[2]))
+def merged_weight(b: Builder, weight: Value, taps_first: bool = False) -> Value:
+    """(A, B, KD, KH, KW) as (A, B * KD, KH, KW), or as (A, KD * B, KH, KW)."""
+    first, second, depth, *taps = weight.shape
+    weight = b.permute(weight, order=(0, 2, 1, 3, 4)) if taps_first else weight
+    return b.reshape(weight, shape=(first, second * depth, *taps))
 
 
-def depth_second(b: Builder, x: Value, images: int, depth: int) -> Value:
-    """(N * D, C, H, W) as (N, C, D, H, W)."""
-    _, c, h, w = x.shape
-    return b.permute(b.reshape(x, shape=(images, depth, c, h, w)), order=(0, 2, 1, 3, 4))
+def _depth_last(b: Builder, x: Value, images: int) -> Value:
+    """(D * N, C, H, W) as (N, C, D, H, W)."""
+    count, c, h, w = x.shape
+    return b.permute(b.reshape(x, shape=(count // images, images, c, h, w)), order=(1, 2, 0, 3, 4))
 
 
 @onnx_op("ConvTranspose")

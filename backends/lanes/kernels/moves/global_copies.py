@@ -6,7 +6,6 @@ Elements are bytes, halfwords or words to the transfers; those of 8 bytes are pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice
 from math import prod
 from typing import Any
@@ -101,7 +100,7 @@ def _fill(build: LaneTransfers, piece: Fill, constant: float) -> None:
     width = min(dtype.itemsize, _WORD)
     words = value.view(f"<u{width}").tolist()  # the words of an element are filled one by one
     base = build.neuron(piece.target) + piece.at * dtype.itemsize
-    dims = [replace(dim, src=0, dst=dim.dst * len(words)) for dim in piece.dims]
+    dims = [Dim(dim.size, dim.dst * len(words), dim.dst * len(words)) for dim in piece.dims]
     for number, bits in enumerate(words):
         for c in copy_commands(dims, build.chip.copy_limits):
             build.fill_global(base + (c.dst + number) * width, width, c.shape, c.dst_strides, bits)

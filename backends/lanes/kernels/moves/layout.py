@@ -172,5 +172,5 @@ class TriluKernel(CopyKernel[Trilu]):
             lo, hi = max(lo, 0), min(hi, columns)
             if lo < hi:
                 count = op.type.size // (rows * columns)
-                dims = [Dim(count, 0, rows * columns), Dim(hi - lo, 0, 1)]
+                dims = [Dim(count, rows * columns, rows * columns), Dim(hi - lo, 1, 1)]
                 yield Fill(op.result, row * dense((rows, columns))[0] + lo, dims)
