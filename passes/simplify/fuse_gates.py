@@ -30,6 +30,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
     4. x * tanh(softplus(x))                              : mish
     5. x/2 * (1 + erf(x / sqrt(2)))                       : gelu
     6. x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) : gelu with approximate = "tanh"
+    7. log(sigmoid(x))                                    : -softplus(-x), which takes no logarithm of a byte that is 0
     Factors may stand in any order, numbers anywhere among them, the polynomial may be written in any way.
     """
 
@@ -41,7 +42,7 @@ class FuseGates(PatternPass, ArithmeticPatterns):
         return {
             **on(Div, self.quotient, self.gate),
             **on(Pow, self.reciprocal),
-            **on(Log, self.softplus),
+            **on(Log, self.softplus, self.log_sigmoid),
             **on(Mul, self.gate),
             **on(Scale, self.gate),
         }
@@ -87,6 +88,16 @@ class FuseGates(PatternPass, ArithmeticPatterns):
         if inside is None or inside[0].shape != op.type.shape:
             return False
         return become(op, make("softplus", [inside[0]]), rewriter)
+
+    def log_sigmoid(self, op: Log, rewriter: Rewriter) -> bool:
+        """Rule 7."""
+        inner = sole(op.operands[0], Sigmoid)
+        if inner is None:
+            return False
+        value = inner.operands[0]
+        for name in ("neg", "softplus"):
+            (value,) = rewriter.insert_before(op, make(name, [value]), is_part=True).results
+        return become(op, make("neg", [value]), rewriter)
 
     # -- rules 3 to 6: products --------------------------------------------------------------------------------------
     def gate(self, op: TensorOp, rewriter: Rewriter) -> bool:

@@ -39,6 +39,13 @@ def rule_3_other_gates_stay(n: Net) -> Module:
 
 
 @case("fuse-gates")
+def rule_7_log_sigmoid(n: Net) -> Module:
+    x = n.input(1, 2, 4)
+    seen = n.sigmoid(x)
+    return n.done(n.log(n.sigmoid(x)), n.log(n.div(n.fill(1.0, 1), logistic(n, x))), n.log(seen), seen)
+
+
+@case("fuse-gates")
 def rule_4_mish(n: Net) -> Module:
     x = n.input(1, 2, 4)
     written_out = n.mul(n.tanh(n.log(n.add(n.exp(x), n.fill(1.0, 1)))), x)
