@@ -4,6 +4,7 @@ from bmcompiler.frontends.onnx.ops import (
     activations,
     arithmetic,
     convolution,
+    deformable,
     indexing,
     layout,
     matrix,
@@ -21,6 +22,7 @@ from bmcompiler.frontends.onnx.ops import (
 )
 
 __all__ = [
-    "activations", "arithmetic", "convolution", "indexing", "layout", "matrix", "normalization", "packed_weights",
-    "pooling", "quantization", "recurrent", "reductions", "resampling", "rows", "selection", "signal", "transformer",
+    "activations", "arithmetic", "convolution", "deformable", "indexing", "layout", "matrix", "normalization",
+    "packed_weights", "pooling", "quantization", "recurrent", "reductions", "resampling", "rows", "selection", "signal",
+    "transformer",
 ]  # fmt: skip

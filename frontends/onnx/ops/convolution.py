@@ -26,7 +26,7 @@ from bmcompiler.ops.builder import Builder
 _MOST_TAPS = 4096
 
 
-def _taps(node: Node, weight: Value, count: int) -> tuple[int, ...]:
+def taps_of(node: Node, weight: Value, count: int) -> tuple[int, ...]:
     """Kernel size per spatial axis. Raises FileFormatError when `kernel_shape` contradicts the weight."""
     taps = weight.shape[-count:]
     stated = node.ints("kernel_shape", taps)
@@ -45,7 +45,7 @@ def convolve(node: Node, b: Builder, x: Value, weight: Value, bias: Value | None
     count = spatial_axes(x.shape)
     if weight.type.rank != count + 2:
         raise ShapeError(f"weight {list(weight.shape)} does not fit input {list(x.shape)}")
-    taps = _taps(node, weight, count)
+    taps = taps_of(node, weight, count)
     strides = per_axis(node, "strides", count, (1,) * count)
     dilations = per_axis(node, "dilations", count, (1,) * count)
     pads = paddings(node, x.shape[2:], taps, strides, dilations)
@@ -109,7 +109,7 @@ def conv_transpose(node: Node, b: Builder) -> Value:
     count = spatial_axes(x.shape)
     if weight.type.rank != count + 2:
         raise ShapeError(f"weight {list(weight.shape)} does not fit input {list(x.shape)}")
-    taps = _taps(node, weight, count)
+    taps = taps_of(node, weight, count)
     strides = per_axis(node, "strides", count, (1,) * count)
     dilations = per_axis(node, "dilations", count, (1,) * count)
     extra = per_axis(node, "output_padding", count, (0,) * count, least=0)
