@@ -37,6 +37,21 @@ def best_boxes(net: Net, x: Value) -> Value:
     return net.b.best_boxes(net.f32(images, 4, count), scores, max_boxes=min(count, 2), iou_threshold=0.3)
 
 
+def best_box_rows(net: Net, x: Value) -> Value:
+    """Two boxes at most of each map, which has boxes of its own."""
+    images, count = prod(x.shape[:-2]), prod(x.shape[-2:])
+    scores = net.b.reshape(x, shape=(images, 1, count))
+    return net.b.best_box_rows(net.f32(images, 4, count), scores, max_boxes=min(count, 2), iou_threshold=0.3)
+
+
+def packed(net: Net, x: Value) -> Value:
+    """Those of each row that are among its largest."""
+    shape = (prod(x.shape[:-1]), x.shape[-1])
+    rows = net.b.reshape(x, shape=shape)
+    marks = net.b.leading(rows, k=-(-shape[1] // 2))
+    return net.b.packed(net.f32(1, 3, shape[1]), marks, size=-(-shape[1] // 3), value=-1.0)
+
+
 FLOATS: dict[str, Make] = {
     "conv": lambda t, x: t.b.conv(x, t.f32(9, x.shape[1], 3, 3), t.f32(9), pads=(1, 1, 1, 1), activation="relu6"),
     "cells": lambda t, x: t.b.conv(x, t.f32(130, x.shape[1], 3, 3), t.f32(130), pads=(1, 1, 1, 1)),
@@ -72,6 +87,8 @@ FLOATS: dict[str, Make] = {
     "is_nan": lambda t, x: t.b.cast(t.b.is_nan(x), dtype="u8"),
     "arg": lambda t, x: t.b.arg(x, method="max", axis=1, keepdims=True),
     "best_boxes": best_boxes,
+    "best_box_rows": best_box_rows,
+    "packed": packed,
     "hardmax": lambda t, x: t.b.hardmax(x, axis=1),
     "recurrence": recurrence,
     "layer_norm": lambda t, x: t.b.layer_norm(x, axis=3, epsilon=1e-3),

@@ -158,6 +158,11 @@ SAMPLES: dict[str, Sample] = {
     "non_max_suppression": _binary(
         "non_max_suppression", TensorType((2, 5, 4)), TensorType((2, 3, 5)), max_boxes=2, iou_threshold=0.4
     ),
+    "packed": _binary("packed", TensorType((2, 3, 7)), TensorType((4, 7)), size=5, value=-1.0),
+    "leading": _unary("leading", TensorType((2, 3, 7)), k=3),
+    "best_box_rows": _binary(
+        "best_box_rows", TensorType((2, 4, 5)), TensorType((2, 3, 5)), max_boxes=2, iou_threshold=0.4
+    ),
     "best_boxes": _binary("best_boxes", TensorType((2, 4, 5)), TensorType((2, 3, 5)), max_boxes=2, iou_threshold=0.4),
     "roi_align": (
         (IMAGE,),

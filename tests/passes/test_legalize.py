@@ -429,6 +429,7 @@ ON_OTHER_CHIPS = {
     "one_maximum_after_the_other",
     "places_by_counting",
     "ranked_along_the_last_axis",
+    "suppressed_class_by_class",
     "sum_with_negative",
     "reduced_in_pieces",
     "normed_by_pieces",
@@ -455,8 +456,8 @@ ON_OTHER_CHIPS = {
     "written_out",
 }
 """Rules for ops that the BM1880 runs itself, or not at all: tests/dv/test_dv_kernels.py, test_large_reductions.py,
-lanes/test_recurrence.py, lanes/test_one_hot.py, lanes/test_decomposed.py, frontends/onnx/test_onnx_suppression.py,
-bmlang/test_bmlang_bm1684x.py."""
+lanes/test_recurrence.py, lanes/test_detections.py, lanes/test_one_hot.py, lanes/test_decomposed.py,
+frontends/onnx/test_onnx_suppression.py, bmlang/test_bmlang_bm1684x.py."""
 
 
 def test_every_rule_has_a_case() -> None:

@@ -21,13 +21,14 @@ from bmcompiler.backends.lanes.kernels.moves.gather import (
 )
 from bmcompiler.backends.lanes.kernels.moves.interleave import InterleaveKernel
 from bmcompiler.backends.lanes.kernels.moves.layout import BitCastKernel, ConcatKernel, SplitKernel, TriluKernel
+from bmcompiler.backends.lanes.kernels.moves.packed import PackedKernel
 from bmcompiler.backends.lanes.kernels.moves.resample import ResizeKernel, UpsampleKernel
 from bmcompiler.backends.lanes.kernels.moves.selected_tiles import PaddingKernel, RepeatingKernel, SlicingKernel
 from bmcompiler.backends.lanes.kernels.moves.transposition import TransposingKernel
 from bmcompiler.backends.lanes.kernels.moves.view import ViewKernel
 from bmcompiler.backends.lanes.kernels.sums.best_boxes import BestBoxesKernel
 from bmcompiler.backends.lanes.kernels.sums.norm import LastAxesNormKernel, LrnKernel, OverAxesNormKernel
-from bmcompiler.backends.lanes.kernels.sums.reduce import ArgKernel, CumulateKernel, ReduceKernel
+from bmcompiler.backends.lanes.kernels.sums.reduce import ArgKernel, CumulateKernel, LeadingKernel, ReduceKernel
 from bmcompiler.backends.lanes.kernels.sums.softmax import HardmaxKernel, SoftmaxKernel
 from bmcompiler.backends.lanes.kernels.windows.float_pool import MaxPoolKernel
 
@@ -48,8 +49,10 @@ SHARED: tuple[type[DeviceKernel[Any]], ...] = (
     LrnKernel,
     ReduceKernel,
     ArgKernel,
+    LeadingKernel,
     CumulateKernel,
     BestBoxesKernel,
+    PackedKernel,
     TransposingKernel,
     ConcatKernel,
     SplitKernel,

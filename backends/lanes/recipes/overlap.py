@@ -102,6 +102,11 @@ def quotient_above(m: Recorder, a: Register, b: Register, limit: float) -> Regis
     return m.and_(above, m.greater(a, 0.0))
 
 
+def kept(m: Recorder, number: Register) -> Register:
+    """A number of the chosen box, for the result."""
+    return m.copy(number)
+
+
 def out(m: Recorder, gone: Register, scores: Register) -> Register:
     """Scores, of boxes that go the lowest."""
     return m.choose(gone, 0.5, LOWEST, scores)

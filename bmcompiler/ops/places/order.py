@@ -76,6 +76,29 @@ class TopK(TensorOp):
         return np.take_along_axis(x, chosen, axis=axis), chosen.astype(np.int32)
 
 
+@tensorop("leading")
+class Leading(TensorOp):
+    """1 for the k largest elements of each row (the last axis), of equals the first ones, 0 for the others.
+
+    %y = "tensorop.leading"(%x) {k = 3} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+    """
+
+    picks = True
+    x = operand(elements=FLOAT)
+    k = attr(int)
+
+    def infer(self) -> TensorType:
+        if not self.x.type.rank or not 0 < self.k <= self.x.shape[-1]:
+            raise self.shape_error(f"cannot take {self.k} elements of rows of {list(self.x.shape)}")
+        return plain(self.x.type)
+
+    def evaluate(self, x: Array) -> Array:
+        order = np.argsort(-x, axis=-1, kind="stable")
+        out = np.zeros_like(x)
+        np.put_along_axis(out, order[..., : self.k], 1, axis=-1)
+        return out
+
+
 @tensorop("det")
 class Det(TensorOp):
     """Determinant of each square matrix (last two axes); float.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
 from bmcompiler.ir import TensorType, Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.base import FLOAT, TensorOp, attr, operand, tensorop
 from bmcompiler.ops.elements.integer import Cast
 
@@ -73,15 +75,10 @@ class NonMaxSuppression(Padded):
         return rows
 
 
-@tensorop("best_boxes")
-class BestBoxes(TensorOp):
-    """The boxes that `non_max_suppression` lets stay, class by class, in order; behind the last one -1.
+class Best(TensorOp):
+    """Base of what finds the boxes that `non_max_suppression` lets stay, class by class, in order.
 
-    corners (N, 4, P): of each box its lowest y, lowest x, highest y, highest x. scores (N, C, P). The result
-    (N, C, max_boxes) holds numbers of boxes as floats.
-
-    %y = "tensorop.best_boxes"(%b, %s) {iou_threshold = 0.5, max_boxes = 3} :
-         (tensor<1x4x6xf32>, tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
+    corners (N, 4, P): of each box its lowest y, lowest x, highest y, highest x. scores (N, C, P).
     """
 
     picks = True
@@ -100,14 +97,94 @@ class BestBoxes(TensorOp):
             )
         if not 0 < self.max_boxes <= count:
             raise self.shape_error(f"max_boxes must be 1 to {count}, got {self.max_boxes}")
-        return TensorType((images, classes, self.max_boxes), self.corners.dtype)
+        return TensorType(self.shape_of(images, classes), self.corners.dtype)
+
+    def shape_of(self, images: int, classes: int) -> tuple[int, ...]:
+        """Of the result."""
+        raise NotImplementedError
+
+    def kept(self, corners: Array, scores: Array) -> Iterator[tuple[int, int, list[int]]]:
+        """By image and class the boxes that stay."""
+        for image, label in np.ndindex(*scores.shape[:2]):
+            boxes = np.ascontiguousarray(corners[image].T)
+            limits = self.max_boxes, self.iou_threshold, self.score_threshold
+            yield image, label, _kept(boxes, scores[image, label], *limits)
+
+
+@tensorop("best_boxes")
+class BestBoxes(Best):
+    """Numbers of the boxes that `non_max_suppression` lets stay, class by class, in order; behind the last one -1.
+
+    corners (N, 4, P): of each box its lowest y, lowest x, highest y, highest x. scores (N, C, P). The result
+    (N, C, max_boxes) holds numbers of boxes as floats.
+
+    %y = "tensorop.best_boxes"(%b, %s) {iou_threshold = 0.5, max_boxes = 3} :
+         (tensor<1x4x6xf32>, tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
+    """
+
+    def shape_of(self, images: int, classes: int) -> tuple[int, ...]:
+        return images, classes, self.max_boxes
 
     def evaluate(self, corners: np.ndarray, scores: np.ndarray) -> np.ndarray:
         out = np.full(self.type.shape, -1, self.type.numpy)
-        for image, label in np.ndindex(*out.shape[:2]):
-            boxes = np.ascontiguousarray(corners[image].T)
-            kept = _kept(boxes, scores[image, label], self.max_boxes, self.iou_threshold, self.score_threshold)
+        for image, label, kept in self.kept(corners, scores):
             out[image, label, : len(kept)] = kept
+        return out
+
+
+@tensorop("best_box_rows")
+class BestBoxRows(Best):
+    """Scores and corners of the boxes that `non_max_suppression` lets stay, class by class, in order.
+
+    Operands as those of `best_boxes`. The result (N, 5, C, max_boxes) has planes of scores and of each corner. Behind
+    the last box of a class are the lowest float and the corners of box 0.
+
+    %y = "tensorop.best_box_rows"(%b, %s) {iou_threshold = 0.5, max_boxes = 3} :
+         (tensor<1x4x6xf32>, tensor<1x2x6xf32>) -> tensor<1x5x2x3xf32>
+    """
+
+    def shape_of(self, images: int, classes: int) -> tuple[int, ...]:
+        return images, 5, classes, self.max_boxes
+
+    def evaluate(self, corners: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        out = np.empty(self.type.shape, self.type.numpy)
+        out[:, 0], out[:, 1:] = np.finfo(np.float32).min, corners[:, :, None, :1]
+        for image, label, kept in self.kept(corners, scores):
+            out[image, 0, label, : len(kept)] = scores[image, label, kept]
+            out[image, 1:, label, : len(kept)] = corners[image][:, kept]
+        return out
+
+
+@tensorop("packed")
+class Packed(TensorOp):
+    """The elements of rows that are chosen, moved up to each other: the first `size`; behind the last one `value`.
+
+    chosen (B, P) is 1 where elements stay, for all D rows of x (A, D, P), of which B / A follow each other in turn
+    that are chosen from the same rows. The result is (B, D, size).
+
+    %y = "tensorop.packed"(%x, %c) {size = 3} : (tensor<1x4x8xf32>, tensor<2x8xf32>) -> tensor<2x4x3xf32>
+    """
+
+    picks = True
+    x = operand(3, FLOAT)
+    chosen = operand(2)
+    size = attr(int)
+    value = attr(float, 0.0)
+    one_type = True
+
+    def infer(self) -> TensorType:
+        (groups, rows, count), (many, marked) = self.x.shape, self.chosen.shape
+        if not groups or many % groups or count != marked:
+            raise self.shape_error(f"rows {list(self.x.shape)} and marks {list(self.chosen.shape)} do not fit")
+        if not 0 < self.size <= count:
+            raise self.shape_error(f"size must be 1 to {count}, got {self.size}")
+        return TensorType((many, rows, self.size), self.x.dtype)
+
+    def evaluate(self, x: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        out = np.full(self.type.shape, self.value, self.type.numpy)
+        for i, marks in enumerate(chosen):
+            kept = np.flatnonzero(marks == 1)[: self.size]
+            out[i, :, : len(kept)] = x[i * len(x) // len(chosen)][:, kept]
         return out
 
 

@@ -90,7 +90,7 @@ class DetectionOutput(TensorOp):
     def _of_image(self, image: int, boxes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Rows of one image; boxes (P, L, 4), scores (P, num_classes)."""
         rows = [np.zeros((0, _ROW), np.float32)]
-        for label in self._foreground():
+        for label in self.foreground():
             of_class = boxes[:, 0 if self.share_location else label]
             kept = self._suppressed(of_class, scores[:, label])
             part = np.empty((len(kept), _ROW), np.float32)
@@ -110,7 +110,8 @@ class DetectionOutput(TensorOp):
             order = order[: self.top_k]
         return order[greedy_suppression(boxes[order], self.nms_threshold, self.eta)]
 
-    def _foreground(self) -> list[int]:
+    def foreground(self) -> list[int]:
+        """The classes other than the background."""
         return [label for label in range(self.num_classes) if label != self.background_label_id]
 
     def _without_variances(self) -> bool:
@@ -124,7 +125,7 @@ class DetectionOutput(TensorOp):
 
     def _rows_per_image(self) -> int:
         per_class = self._priors() if self.top_k < 0 else min(self.top_k, self._priors())
-        most = per_class * len(self._foreground())
+        most = per_class * len(self.foreground())
         return most if self.keep_top_k < 0 else min(self.keep_top_k, most)
 
 

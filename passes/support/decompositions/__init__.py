@@ -6,8 +6,8 @@ from bmcompiler.passes.support.decompositions import (
     broadcast,
     computed_windows,
     convolution,
+    detection,
     elementwise,
-    large_reduction,
     layout,
     linear_maps,
     matrix,
@@ -29,7 +29,7 @@ from bmcompiler.passes.support.decompositions.base import DECOMPOSITIONS, decomp
 
 __all__ = [
     "DECOMPOSITIONS", "broadcast", "computed_windows", "convolution", "decompositions_of", "decompositions_of_kind",
-    "elementwise", "large_reduction", "layout", "linear_maps", "matrix", "placing", "pooling", "products", "ranking",
-    "recurrent", "reduction", "regions", "resample", "sampling", "spectrum", "statistics",
-    "suppression", "whole_choices",
+    "detection", "elementwise", "layout", "linear_maps", "matrix", "placing", "pooling", "products",
+    "ranking", "recurrent", "reduction", "regions", "resample", "sampling", "spectrum", "statistics", "suppression",
+    "whole_choices",
 ]  # fmt: skip

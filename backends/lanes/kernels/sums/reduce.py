@@ -1,4 +1,4 @@
-"""reduce, arg and cumulate."""
+"""reduce, arg, leading and cumulate."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, reductions
+from bmcompiler.backends.lanes.recipes.leading import leading
 from bmcompiler.ops.layers.reduce import Arg, Reduce
-from bmcompiler.ops.places.order import Cumulate
+from bmcompiler.ops.places.order import Cumulate, Leading
 from bmcompiler.target import rule
 
 _MAX_ROWS = 1024
@@ -47,6 +48,19 @@ class ArgKernel(ReductionKernel[Arg]):
 
     def recipe(self, op: Arg) -> tuple[Any, ...]:
         return reductions.position, self.count(op), op.method == "min", op.last
+
+
+class LeadingKernel(ReductionKernel[Leading]):
+    """leading: the least element that is among the largest is found bit by bit."""
+
+    ops = (Leading,)
+    indexed = True
+
+    def axes(self, op: Leading) -> tuple[int, ...]:
+        return (op.type.rank - 1,)
+
+    def recipe(self, op: Leading) -> tuple[Any, ...]:
+        return leading, self.count(op), op.k
 
 
 class CumulateKernel(ReductionKernel[Cumulate]):
