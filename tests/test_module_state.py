@@ -13,6 +13,7 @@ CHANGES = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popi
 REVIEWED = {
     "bmcompiler/bmodel/container.py: _registered": "kinds of model files, as plugins are found",
     "bmcompiler/capi/entries.py: _heads": "declarations, at import",
+    "bmcompiler/capi/places.py: _asked": "the C libraries, which know where their callers stand",
     "bmcompiler/capi/said.py: _hearers": "the C libraries, which keep sentences for their callers",
     "bmcompiler/capi/said.py: _calls": "what calls of a C program's function failed with, of its thread",
     "bmcompiler/evaluation/metrics.py: sys": "where a user's metric lies, while it is imported",

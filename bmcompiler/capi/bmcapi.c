@@ -9,6 +9,8 @@
 static PyObject *find, *fail, *refusal, *handles, *unknown, *number_of;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static __thread char message[512];
+static __thread bmcapi_place here;
+bmcapi_place *bmcapi_here(void) { return &here; }
 static bmcapi_entry *entries;
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
 void bmcapi_register(bmcapi_entry *entry)
@@ -37,8 +39,8 @@ static void load(int own)
 {
     int collects = PyGC_Disable();
     PyObject *module = PyImport_ImportModule("bmcompiler.capi.serve");
-    unsigned long long list = (uintptr_t)&entries, words = (uintptr_t)say;
-    PyObject *found = module ? PyObject_CallMethod(module, "begin", "KKi", list, words, own) : NULL;
+    unsigned long long list = (uintptr_t)&entries, words = (uintptr_t)say, place = (uintptr_t)bmcapi_here;
+    PyObject *found = module ? PyObject_CallMethod(module, "begin", "KKKi", list, words, place, own) : NULL;
     if (!found || !PyArg_ParseTuple(found, "OOOOOO", &find, &fail, &refusal, &handles, &unknown, &number_of))
         PyErr_Print();
     Py_XDECREF(module); /* what was found stays for ever */

@@ -13,6 +13,15 @@ const char *bmcapi_last_error(void);
 typedef struct { void *function; const char *letters; } bmcapi_function;
 typedef struct { const char *home; bmcapi_function *functions; } bmcapi_library;
 int bmcapi_call(const bmcapi_library *library, int number, const uint64_t *slots, int count, void *result);
+/* Where the calling thread's next call stands in its program; headers say it before each call of a kernel. */
+typedef struct { const char *file; int line; } bmcapi_place;
+bmcapi_place *bmcapi_here(void);
+static inline void bmcapi_at(const char *file, int line)
+{
+    bmcapi_place *here = bmcapi_here();
+    here->file = file;
+    here->line = line;
+}
 /* Functions of the program that Python may call by their names, such as kernels. */
 typedef struct bmcapi_entry {
     const char *name;

@@ -91,6 +91,8 @@ class CLibrary:
     returns: Mapping[str, str] = field(default_factory=dict)
     extras: Callable[[], Mapping[str, str]] = dict
     """Further headers: their texts by their names."""
+    unplaced: frozenset[str] | None = None
+    """Functions whose calls do not say where they stand (`places`), which programs may declare; None: no call does."""
     sdk: str = ""
     """The vendor's version whose layouts it has, where that is not the usual one."""
     _layouts: dict[str, type[ctypes.Structure]] = field(default_factory=dict, init=False)

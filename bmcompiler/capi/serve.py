@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from bmcompiler.capi import entries
+from bmcompiler.capi import entries, places
 from bmcompiler.capi.api import Prototype
 from bmcompiler.capi.library import HANDLES, CLibrary
 from bmcompiler.capi.said import hear, refuse, say
@@ -28,17 +28,19 @@ class _LastWord(logging.Handler):
         say(record.getMessage())
 
 
-def begin(listed: int, words: int, own: int) -> tuple[object, ...]:
+def begin(listed: int, words: int, place: int, own: int) -> tuple[object, ...]:
     """For C: what finds a function, what is done with an exception, the class of refusals, `Handles.by_number`.
 
     Args:
         listed: where the list of the program's registered functions begins.
         words: the C function that keeps a sentence for its thread.
+        place: the one that knows where the thread's call stands.
         own: whether the library started Python. Who did so himself is told by exceptions, and by loggers of his own.
     """
     loud = bool(own) and _loud()
     entries.begin(listed)
     hear(_SAY(words))
+    places.begin(place)
     logging.getLogger("bmcompiler").addHandler(_LastWord())
     if loud:
         logging.getLogger("bmcompiler").addHandler(logging.StreamHandler(sys.stderr))

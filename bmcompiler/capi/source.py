@@ -31,11 +31,24 @@ extern "C" {{
 #endif
 {library.preamble}
 {structs}
-{functions}#ifdef __cplusplus
+{functions}{_placed(library)}#ifdef __cplusplus
 }}
 #endif
 #endif
 """
+
+
+def _placed(library: CLibrary) -> str:
+    """Macros by which calls say where they stand; a name without arguments is the function."""
+    if library.unplaced is None:
+        return ""
+    names = [one.name for one in library.prototypes if one.name not in library.unplaced]
+    macros = [f"#define {name}(...) (bmcapi_at(__FILE__, __LINE__), {name}(__VA_ARGS__))\n" for name in names]
+    return f"#ifndef {_PLAIN}\n{''.join(macros)}#endif\n"
+
+
+_PLAIN = "BMCAPI_NO_LINES"
+"""Who defines or declares functions of a header himself defines it, as the libraries do: macros would hide them."""
 
 
 _ABOUT = """/* Any thread may call. A refused call returns what its function returns on failure, changes nothing,
@@ -53,7 +66,7 @@ def source(library: CLibrary, home: str) -> str:
     Args:
         home: where Python finds the library, "module:name".
     """
-    head = f'#include <stdarg.h>\n#include <stdio.h>\n#include "{library.titles[0]}"\n'
+    head = f'#define {_PLAIN}\n#include <stdarg.h>\n#include <stdio.h>\n#include "{library.titles[0]}"\n'
     head += f"{assertions(library.registered)}static bmcapi_function functions[{len(library.prototypes)}];\n"
     head += f'static const bmcapi_library library = {{"{home}", functions}};\n'
     return head + "".join(_definition(library, number, one) for number, one in enumerate(library.prototypes))

@@ -12,6 +12,7 @@ from bmcompiler.backends.bm1684.okkernel.types import fp32_or_addr_t, x32_or_add
 from bmcompiler.backends.bm1684.okkernel.unavailable import UNAVAILABLE
 from bmcompiler.capi.api import Api, declared
 from bmcompiler.capi.library import CLibrary
+from bmcompiler.runtime.capi.kernel_calls import kernel_calls
 
 _STRUCTS = """
 typedef struct { int n, c, h, w; } dim4;
@@ -30,23 +31,6 @@ PREAMBLE = (
     + declared(__file__, "okkernel.h")
     + "".join(f'OKKERNEL_NOT_OFFERED({name}, "{why}")\n' for name, why in UNAVAILABLE.items())
 )
-
-
-def _called(name: str) -> Callable[..., Any]:
-    """The function; when a kernel's call is refused, its launch fails."""
-    function, stores = FUNCTIONS[name], bool(API.functions[name].outs)
-
-    def call(*values: Any) -> Any:
-        try:
-            found = function(*values)
-            return (None, found) if stores else found
-        except Exception as error:
-            recorder = recorder_or_none()
-            if recorder is not None and recorder.refused is None:
-                recorder.refused = error
-            raise
-
-    return call
 
 
 API = Api(_STRUCTS + "".join(f"{row.declared};\n" for row in TABLE.values()), {}, lambda *fault: None)
@@ -77,7 +61,7 @@ LIBRARY = CLibrary(
     PREAMBLE,
     {},
     {},
-    _called,
+    kernel_calls(FUNCTIONS, API, recorder_or_none),
     headers=("okk.h", "okk_param.h"),
     includes=("<stdio.h>", "<stdlib.h>"),
     numbers={name: ctypes.c_uint32 if c[-3:] == "int" else ctypes.c_uint64 for name, c in _ADDRESSES.items()},
@@ -86,4 +70,5 @@ LIBRARY = CLibrary(
         **{name: _read_bits(name) for name in _BITS},
         **{f"const {kind.__name__} *": _read_choice(kind) for kind in (fp32_or_addr_t, x32_or_addr_t)},
     },
+    unplaced=frozenset(),
 )

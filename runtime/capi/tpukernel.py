@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 from bmcompiler.backends.bm1684x.tpukernel import (
@@ -27,6 +26,7 @@ from bmcompiler.backends.bm1684x.tpukernel.recorder import recorder_or_none
 from bmcompiler.backends.bm1684x.tpukernel.units.unavailable import UNAVAILABLE
 from bmcompiler.capi.api import Api, declared
 from bmcompiler.capi.library import CLibrary, Read, Write
+from bmcompiler.runtime.capi.kernel_calls import kernel_calls
 
 _STRUCTS = """
 typedef struct { int n, c, h, w; } dim4;
@@ -96,23 +96,6 @@ def _variable(address: int) -> Any:
     return None if raw is None else (raw.type, scalar_t(raw.value) if raw.type == variable_type_t.SCALAR else raw.value)
 
 
-def _called(name: str) -> Callable[..., Any]:
-    """The function; when a kernel's call is refused, its launch fails."""
-    function, stores = FUNCTIONS[name], bool(API.functions[name].outs)
-
-    def call(*values: Any) -> Any:
-        try:
-            found = function(*values)
-            return (None, found) if stores else found
-        except Exception as error:
-            recorder = recorder_or_none()
-            if recorder is not None and recorder.refused is None:
-                recorder.refused = error
-            raise
-
-    return call
-
-
 API = Api(_STRUCTS + "".join(f"{row.declared};\n" for row in TABLE.values()), {}, lambda *fault: None)
 API.classes.update(dim4=dim4, dim2=dim2, padding_t=padding_t)
 _READ: dict[str, Read] = {
@@ -127,7 +110,7 @@ LIBRARY = CLibrary(
     PREAMBLE,
     {"pointer_t": "void *"},
     {"pointer_t": "tpukernel_nothing()"},
-    _called,
+    kernel_calls(FUNCTIONS, API, recorder_or_none),
     headers=("tpu_kernel.h", "tpu_defs.h"),
     extras=lambda: {name: declared(__file__, name) for name in ("common_def.h", "tpu_utils.h")},
     includes=("<stdio.h>", "<stdlib.h>"),
@@ -140,4 +123,5 @@ LIBRARY = CLibrary(
     read=_READ,
     write=_WRITE,
     after={"dim4": _OF_DIMS},
+    unplaced=frozenset(_THEIR_OWN),
 )

@@ -29,6 +29,12 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
+def place_of(source: Path, text: str) -> str:
+    """FILE:LINE of the only line of a source with a text."""
+    (line,) = [number for number, one in enumerate(source.read_text().splitlines(), 1) if text in one]
+    return f"{source.name}:{line}"
+
+
 def linked(built: Path, package: str) -> list[str]:
     """What pkg-config says for a library; the same text where pkg-config is missing."""
     text = (built / "lib" / "pkgconfig" / f"{package}.pc").read_text(encoding="utf-8")

@@ -135,3 +135,30 @@ def test_sources_with_headers_of_their_own_compile(built: Path, order: tuple[str
     link = [f"-L{built / 'lib'}", "-ltpukernel", "-lbmcapi", "-o", str(target)]
     done = subprocess.run([*command, *link], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+PLAIN = """
+#define BMCAPI_NO_LINES
+#include "tpu_kernel.h"
+extern int tpu_npu_num(void);
+int main(void) { return tpu_npu_num() != NPU_NUM; }
+"""
+TAKEN = """
+#include "tpu_kernel.h"
+int main(void)
+{
+    int (*lanes)(void) = tpu_npu_num;
+    return (tpu_npu_num)() != lanes();
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+@pytest.mark.parametrize("text", [PLAIN, TAKEN], ids=["declared by the source", "by its address"])
+def test_functions_are_functions_though_calls_say_their_lines(
+    built: Path, tmp_path: Path, text: str, compiler: str
+) -> None:
+    source = tmp_path / f"plain_{compiler[1:3]}.c"
+    source.write_text(text)
+    done = run(program(built, "tpukernel", source, compiler))
+    assert done.returncode == 0, done.stderr.decode()

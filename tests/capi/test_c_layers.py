@@ -130,7 +130,7 @@ def test_what_it_refuses_the_host_computes_and_says_why(others: Path, capfd: pyt
     assert (nothing.where, nothing.reason) == ("cpu", "it computes nothing")
     register_layer("Wide", reference=weighted_sum)(c_kernel(others, "out_of_lane"))
     wide = row_of("Wide")
-    assert wide.where == "cpu" and wide.reason.startswith("tpu_gdma_cpy_S2L: "), wide.reason
+    assert wide.where == "cpu" and wide.reason.startswith("tpu_gdma_cpy_S2L at others.c:15: "), wide.reason
     assert capfd.readouterr().err == ""
 
 

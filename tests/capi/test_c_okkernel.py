@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import SANITIZED, needs_compiler, program, run
+from c_programs import SANITIZED, needs_compiler, place_of, program, run
 
 pytestmark = needs_compiler
 
@@ -172,9 +173,10 @@ def test_kernels_of_a_bm1684_in_c(built: Path, tmp_path: Path, compiler: str) ->
     taps = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
     np.testing.assert_allclose(windows, np.einsum("nchwij,cij->nchw", taps, weight), rtol=1e-4, atol=1e-4)
     said = done.stderr.decode()
-    assert "kernel refused: okk_bdc_add_C: dst must begin at a multiple of 4 bytes, got 0x2" in said
+    place = place_of(source, "okk_bdc_add_C(2, 0,")
+    assert f"kernel refused: okk_bdc_add_C at {place}: dst must begin at a multiple of 4 bytes, got 0x2" in said
     assert "no kernel 'absent' is registered with TPUKERNEL_FUNC_REGISTER or OKKERNEL_FUNC_REGISTER" in said
-    assert "okk_gdma_32bit_cpy_S2L: group 0, GDMA command 0: global" in said
+    assert re.search(r"okk_gdma_32bit_cpy_S2L at okk_..\.c:\d+: group 0, GDMA command 0: global", said)
 
 
 def test_what_is_not_offered_warns_with_the_reason(built: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bmcompiler.backends.bm168x.calls import MissingFunction, Source, bound, source_of
@@ -36,10 +37,13 @@ class LibraryFunction:
         return f"<{self.row.prototype}>"
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        row = self.row
-        values = bound(row, arguments, named, converted)
-        check(row, values)
-        return _emitted(row, values, source_of(row.name, sys._getframe(1)))
+        return self.called(source_of(self.row.name, sys._getframe(1)), arguments, named)
+
+    def called(self, source: Source, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """What a call gives that stands at `source`."""
+        values = bound(self.row, arguments, named, converted)
+        check(self.row, values)
+        return _emitted(self.row, values, source)
 
 
 def _emitted(row: Function, values: Arguments, source: Source) -> Any:
