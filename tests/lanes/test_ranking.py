@@ -10,7 +10,15 @@ from bmcompiler.interpreter import run_module
 from bmcompiler.ir import Module, TensorType
 from bmcompiler.ops.builder import Builder
 
-SHAPES = [((1, 64, 64), 8, 2), ((1, 1000), 5, 1), ((3, 7), 7, 1), ((2, 5, 9), 3, 1), ((80,), 1, 0), ((16, 512), 4, 1)]
+SHAPES = [
+    ((1, 64, 64), 8, 2),
+    ((1, 1000), 5, 1),
+    ((3, 7), 7, 1),
+    ((2, 5, 9), 3, 1),
+    ((80,), 1, 0),
+    ((16, 512), 4, 1),
+    ((5, 600), 450, 1),
+]
 
 
 def ranked(shape: tuple[int, ...], k: int, axis: int, *, largest: bool) -> Module:

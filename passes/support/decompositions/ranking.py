@@ -14,6 +14,8 @@ from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 Ranked = tuple[Value, Value]
 _MOST_PAIRS = 1 << 20
 """Comparisons of one op: of float32 they fill twice the local memory of a chip."""
+_MOST_PARTS = 64
+"""Parts of the rows of one op that are ranked one after the other."""
 _MOST_STEPS, _MOST_READ = 128, 1 << 20
 """Maxima taken one after the other, and elements that they read in all: some milliseconds; beyond, it is the host's."""
 
@@ -35,22 +37,29 @@ def ranked_along_the_last_axis(op: TopK, draft: Draft) -> Ranked | None:
 def places_by_counting(op: TopK, draft: Draft) -> Ranked | None:
     """The place of an element is the number of those that come before it: larger, or equal and further in front."""
     rows, size = _rows_of(op)
-    if not _is_asked(op) or size * max(size, op.k) * rows > _MOST_PAIRS:
+    pairs = size * max(size, op.k)
+    if not _is_asked(op) or not rows or pairs > _MOST_PAIRS:
         return None
-    own, others = (draft.reshape(op.x, shape) for shape in ((rows, size, 1), (rows, 1, size)))
-    method = "greater" if op.largest else "less"
-    one, none = _number(draft, 1.0, 3), _number(draft, 0.0, 3)
+    together = _MOST_PAIRS // pairs
+    if draft.too_many(-(-rows // together), _MOST_PARTS, "parts of rows"):
+        return None
     front = draft.weight(np.tri(size, size, -1, dtype=np.float32)[None], "front")
-    equal = draft.emit("where", [_compared(draft, "equal", others, own), front, none])
-    before = draft.emit("where", [_compared(draft, method, others, own), one, equal])
-    place = draft.emit("reduce", [before], method="sum", axes=(2,))
     wanted = draft.weight(np.arange(op.k, dtype=np.float32).reshape(1, op.k, 1), "places")
-    here = _compared(draft, "equal", draft.reshape(place, (rows, 1, size)), wanted)
     counted = draft.weight(np.arange(size, dtype=np.float32).reshape(1, 1, size), "numbers")
-    last = _number(draft, -inf, 3)
-    values = draft.emit("reduce", [draft.emit("where", [here, others, last])], method="max", axes=(2,))
-    numbers = draft.emit("reduce", [draft.emit("where", [here, counted, none])], method="sum", axes=(2,))
-    return _shaped(op, values, numbers, draft)
+    one, none, last = (_number(draft, number, 3) for number in (1.0, 0.0, -inf))
+    x, values, numbers = draft.reshape(op.x, (rows, size)), [], []
+    for first in range(0, rows, together):
+        some = min(together, rows - first)
+        part = x if some == rows else _rows(draft, x, first, first + some)
+        own, others = (draft.reshape(part, shape) for shape in ((some, size, 1), (some, 1, size)))
+        equal = draft.emit("where", [_compared(draft, "equal", others, own), front, none])
+        method = "greater" if op.largest else "less"
+        before = draft.emit("where", [_compared(draft, method, others, own), one, equal])
+        place = draft.emit("reduce", [before], method="sum", axes=(2,))
+        here = _compared(draft, "equal", draft.reshape(place, (some, 1, size)), wanted)
+        values.append(draft.emit("reduce", [draft.emit("where", [here, others, last])], method="max", axes=(2,)))
+        numbers.append(draft.emit("reduce", [draft.emit("where", [here, counted, none])], method="sum", axes=(2,)))
+    return _shaped(op, _joined(draft, values, 0), _joined(draft, numbers, 0), draft)
 
 
 @legalizes(TopK, integers=True, bytes_do=False, weighed=True)
@@ -75,7 +84,7 @@ def one_maximum_after_the_other(op: TopK, draft: Draft) -> Ranked | None:
         if step + 1 < op.k:
             taken = _compared(draft, "equal", counted, first)
             left, number = (draft.emit("where", [taken, *pair]) for pair in ((out, left), (beyond, number)))
-    return _shaped(op, _joined(draft, values), _joined(draft, numbers), draft)
+    return _shaped(op, _joined(draft, values, 1), _joined(draft, numbers, 1), draft)
 
 
 def _is_asked(op: TopK) -> bool:
@@ -94,8 +103,12 @@ def _compared(draft: Draft, method: str, a: Value, b: Value) -> Value:
     return draft.emit("compare", [a, b], method=method)
 
 
-def _joined(draft: Draft, parts: Sequence[Value]) -> Value:
-    return parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=1)
+def _joined(draft: Draft, parts: Sequence[Value], axis: int) -> Value:
+    return parts[0] if len(parts) == 1 else draft.emit("concat", parts, axis=axis)
+
+
+def _rows(draft: Draft, x: Value, first: int, end: int) -> Value:
+    return draft.emit("slice", [x], starts=(first, 0), ends=(end, x.shape[1]), steps=(1, 1))
 
 
 def _shaped(op: TopK, values: Value, numbers: Value, draft: Draft) -> Ranked:
