@@ -94,6 +94,12 @@ class Coefficients:
             literals[data] = self.add(data)
         return literals[data]
 
+    def once(self, key: Hashable, make: Callable[[], bytes]) -> int:
+        """Where the constant lies that `make` gives; it is asked once for each key, as by the tiles of an op."""
+        if key not in self._offsets:
+            self._offsets[key] = self.constant(make())
+        return self._offsets[key]
+
     def add(self, data: bytes | memoryview) -> int:
         """Offset of bytes, those of a program before where it has the same. They stay as they are until `blob`."""
         known = self._memory.find(data)

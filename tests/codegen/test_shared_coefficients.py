@@ -35,3 +35,16 @@ def test_a_program_alone_keeps_its_constants_apart() -> None:
     alone = Coefficients(module)
     assert alone.place(values["a"], "plain", np.copy) != alone.place(values["b"], "plain", np.copy)
     assert len(alone.blob()) == 64
+
+
+def test_what_many_tiles_read_is_made_once() -> None:
+    """The places that elements count from are as large as the indices: making them for each tile takes minutes."""
+    made: list[bytes] = []
+
+    def make() -> bytes:
+        made.append(bytes(range(48)))
+        return made[-1]
+
+    coefficients = Coefficients(Module())
+    found = {coefficients.once(("places", 3), make) for _ in range(5)}
+    assert len(made) == 1 and found == {coefficients.constant(made[0])} == {coefficients.once("another", make)}

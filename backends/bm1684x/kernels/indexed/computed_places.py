@@ -7,7 +7,6 @@ negative member counts from the end of its axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -50,7 +49,7 @@ class Places:
     tables: int
     rows: int
     width: int
-    own: Callable[[], Array] | None = None
+    own: partial[Array] | None = None
 
     def cycles(self, timing: LaneCycles, shape: Shape) -> int:
         """Of `emit_rows` for tuples of such a shape: each member is read once, all else is done in its place."""
@@ -89,14 +88,20 @@ def _own_places(shape: tuple[int, ...], steps: tuple[int, ...]) -> Array:
     return np.asarray(sum(np.ix_(*along))).astype(np.int32).ravel()
 
 
+def _own_source(build: Build, places: Places) -> int:
+    """Where the rows lie that tuples count from."""
+    own = places.own
+    assert own is not None, "it is loaded where it is"
+    return build.coefficient(build.coefficients.once(("places", *own.args), lambda: own().tobytes()))
+
+
 def own_rows(places: Places, shape: Shape, box: Box, lane_bytes: int) -> Buffer:
     """What `Places.own` says of the tuples of a box; `shape`: of all, in lanes or in a row."""
     first = max(lo for lo, _ in box)
     dims: Shape = tuple(hi - lo for lo, hi in box)  # type: ignore[assignment]
 
     def load(build: Build, address: int) -> None:
-        assert places.own is not None, "it is loaded where it is"
-        source = build.coefficient(build.coefficients.constant(places.own().tobytes())) + 4 * first
+        source = _own_source(build, places) + 4 * first
         build.load_words(source, "i32", dims, (0, 1, 0, 1), address)
 
     return Buffer(lane_bytes, "nchw", 4 * prod(dims), load, True, runs=runs_of(shape, box))
@@ -108,8 +113,7 @@ def own_elements(places: Places, view: Shape, box: Box, lane_bytes: int) -> Buff
     first = sum(lo * stride for (lo, _), stride in zip(box, (n, c, h, w)))
 
     def load(build: Build, address: int) -> None:
-        assert places.own is not None, "it is loaded where it is"
-        source = build.coefficient(build.coefficients.constant(places.own().tobytes())) + 4 * first
+        source = _own_source(build, places) + 4 * first
         build.load_words(source, "i32", extents(box), (n, c, h, w), address)
 
     return Buffer(lane_bytes, "nchw", 4 * prod(extents(box)), load, True, runs=runs_of(view, box))
