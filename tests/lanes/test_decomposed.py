@@ -86,6 +86,15 @@ def regions(b: Builder) -> list[Value]:
     ]
 
 
+@net
+def constant_regions(b: Builder) -> list[Value]:
+    """As many samples as a region is large; some lie outside of the image."""
+    x, images = given(b, "x", 3, 2, 5, 6), b.weight(np.array([2, 0, -1, 1], np.int32), "images")
+    corners = np.array([[0, 0, 5, 4], [-3, 1.5, 9, 2.5], [2, 2, 2, 2], [1, -2, 4, 11]], np.float32)
+    rois, more = b.weight(corners, "rois"), {"size": (2, 3), "spatial_scale": 0.8}
+    return [b.roi_align(x, rois, images, half_pixel=half, **more) for half in (True, False)]
+
+
 def _reduced(reduction: str) -> Net:
     """Duplicates among indices of either sign."""
 

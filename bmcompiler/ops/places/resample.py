@@ -283,15 +283,18 @@ class RoiAlign(TensorOp):
 
     def evaluate(self, x: Array, rois: Array, images: Array) -> Array:
         out = np.zeros(self.result.shape, x.dtype)
-        shift = 0.5 if self.half_pixel else 0.0
         for i, (roi, image) in enumerate(zip(rois.astype(np.float64), places(images, len(x)))):
-            start = roi[1::-1] * self.spatial_scale - shift
-            extent = roi[:1:-1] * self.spatial_scale - shift - start
-            if not self.half_pixel:
-                extent = np.maximum(extent, 1.0)
-            rows, columns = (self.samples_along(*facts) for facts in zip(start, extent, self.size, x.shape[2:]))
+            facts = zip((self.span(roi, axis) for axis in (1, 0)), self.size, x.shape[2:])
+            rows, columns = (self.samples_along(*span, cells, size) for span, cells, size in facts)
             out[i] = self.cells(x[image], rows, columns)
         return out
+
+    def span(self, roi: Array, axis: int) -> tuple[float, float]:
+        """Where a region starts along an axis (0: x, 1: y), and its extent, in pixels; `roi`: its corners, f64."""
+        shift = 0.5 if self.half_pixel else 0.0
+        start = float(roi[axis]) * self.spatial_scale - shift
+        extent = float(roi[axis + 2]) * self.spatial_scale - shift - start
+        return start, extent if self.half_pixel else max(extent, 1.0)
 
     def samples_along(self, start: float, extent: float, cells: int, size: int) -> tuple[Array, Array]:
         """Indices (cells, samples, 2) and weights of all samples along one axis; no weight outside the image."""

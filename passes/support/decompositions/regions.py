@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from bmcompiler.ir import Value
+from bmcompiler.numeric.arrays import Array
 from bmcompiler.ops.places.resample import RoiAlign
 from bmcompiler.passes.support.decompositions.base import Draft, legalizes
 from bmcompiler.passes.support.decompositions.reals import MOST_TABLE, Reals
@@ -17,21 +18,26 @@ from bmcompiler.passes.support.decompositions.sampling import kernel, weights_al
 def rows_and_columns_weighed(op: RoiAlign, draft: Draft) -> Value | None:
     """Each region is a product of its rows' weights, the images and its columns' weights, computed from its corners.
 
-    The largest weighted neighbour is picked among products that hold one neighbour each.
+    The largest weighted neighbour is picked among products that hold one neighbour each. How many samples there are
+    may follow from the size of a region where that is constant.
     """
     images, channels, height, width = op.input.shape
     count, (rows, columns) = op.rois.shape[0], op.size
-    most = op.method == "max"
-    if op.input.dtype != "f32" or op.rois.dtype != "f32" or op.images.dtype != "i32" or not op.samples:
+    most, known = op.method == "max", _known_weights(op, draft)
+    if op.input.dtype != "f32" or op.rois.dtype != "f32" or op.images.dtype != "i32":
+        return None
+    if known is None and not op.samples:
         return None
     each = 2 * op.samples if most else 1
     largest = count * max(images * height * channels * columns * each, rows * columns * channels * each**2)
     if draft.too_many(largest, MOST_TABLE, "numbers at once"):
         return None
     real = Reals(draft, "places have to be exact")
-    down, across = _weights(op, real, 1, rows, height), _weights(op, real, 0, columns, width)
-    if images > 1:
-        down = _of_images(op, real, down, images)
+    if known is not None:
+        down, across = (draft.weight(array, "taps") for array in known)
+    else:
+        down, across = _weights(op, real, 1, rows, height), _weights(op, real, 0, columns, width)
+        down = _of_images(op, real, down, images) if images > 1 else down
     table = real.reshape(real.permute(op.input, (0, 2, 1, 3)), (images * height * channels, width))
     flat = real.reshape(across, (count * columns * each, width))
     lines = real("matmul", table, flat, transpose_right=True)
@@ -49,6 +55,25 @@ def _largest(op: RoiAlign, real: Reals, found: Value, each: int) -> Value:
     over = real("reduce", real.reshape(found, (count * rows, each, channels * columns * each)), method="max", axes=(1,))
     cells = real.reshape(over, (count * rows * channels * columns, each))
     return real("reduce", cells, method="max", axes=(1,))
+
+
+def _known_weights(op: RoiAlign, draft: Draft) -> tuple[Array, Array] | None:
+    """(regions, cells, images * height) and (regions, cells, width) for the means of constant regions."""
+    corners, numbers = draft.constant(op.rois), draft.constant(op.images)
+    if op.method == "max" or corners is None or numbers is None:
+        return None
+    images, count = op.input.shape[0], len(corners)
+    found = []
+    for axis in (1, 0):
+        cells, size = op.size[1 - axis], op.input.shape[3 - axis]
+        weights = np.zeros((count, cells, size))
+        for region, corner in zip(weights, corners.astype(np.float64)):
+            index, weight = op.samples_along(*op.span(corner, axis), cells, size)
+            np.add.at(region, (np.arange(cells)[:, None, None], index), weight / index.shape[1])
+        found.append(weights.astype(np.float32))
+    down = np.zeros((count, found[0].shape[1], images, found[0].shape[2]), np.float32)
+    down[np.arange(count), :, numbers % images] = found[0]
+    return down.reshape(count, found[0].shape[1], -1), found[1]
 
 
 def _weights(op: RoiAlign, real: Reals, axis: int, cells: int, size: int) -> Value:
