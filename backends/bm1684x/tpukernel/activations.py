@@ -15,13 +15,15 @@ FP32 = data_type_t.DT_FP32
 
 
 # -- activations -------------------------------------------------------------------------------------------------------
-def _sigmoid(s: Steps, c: Call) -> None:
+def sigmoid(s: Steps, c: Call) -> None:
+    """D = 1 / (1 + e^-x)."""
     s.sub(c.w[0], 0.0, c.x)
     recipes.sigmoid(s, c.w[0], c.w, c.d, c.coeff_addr)
 
 
-def _silu(s: Steps, c: Call) -> None:
-    _sigmoid(s, c)
+def silu(s: Steps, c: Call) -> None:
+    """D = x / (1 + e^-x)."""
+    sigmoid(s, c)
     s.mul(c.d, c.d, c.x)
 
 
@@ -31,6 +33,11 @@ def _scaled_sigmoid(s: Steps, c: Call, factor: float | Bits) -> None:
     s.sub(c.w[0], 0.0, c.d)
     recipes.sigmoid(s, c.w[0], c.w, c.d, c.coeff_addr)
     s.mul(c.d, c.d, c.x)
+
+
+def gelu_fast2(s: Steps, c: Call) -> None:
+    """D = x sigmoid(1.702 x)."""
+    _scaled_sigmoid(s, c, 1.702)
 
 
 def _elu(s: Steps, c: Call) -> None:
@@ -62,8 +69,8 @@ def _mish(s: Steps, c: Call) -> None:
     s.add(d, x, w1)
 
 
-def _softplus(s: Steps, c: Call) -> None:
-    """The library divides the result by 1 / beta, which multiplies it by beta."""
+def softplus(s: Steps, c: Call) -> None:
+    """D = ln(1 + e^(beta x)) beta: the library divides the result by 1 / beta, which multiplies it by beta."""
     d, x, (w0, w1) = c.d, c.x, c.w
     scaled = x
     if c.beta != 1:
@@ -74,7 +81,11 @@ def _softplus(s: Steps, c: Call) -> None:
     recipes.log(s, w0, w0, w0, w1, c.log_coeff_addr, d if c.beta == 1 else w1)
     if c.beta != 1:
         s.div(d, w1, 1 / c.beta)
-    s.select(Cmp.SELECT_GT, d, x, 20.0, x, d)
+
+
+def _limited_softplus(s: Steps, c: Call) -> None:
+    softplus(s, c)
+    s.select(Cmp.SELECT_GT, c.d, c.x, 20.0, c.x, c.d)
 
 
 def _softsign(s: Steps, c: Call) -> None:
@@ -91,16 +102,19 @@ def _log_sigmoid(s: Steps, c: Call) -> None:
     s.sub(d, x, w0)
 
 
-def _erf(s: Steps, c: Call) -> None:
+def erf(s: Steps, c: Call) -> None:
+    """D is the error function of x."""
     recipes.erf(s, c.x, c.w, c.d, c.exp_coeff_addr, c.erf_coeff_addr)
 
 
-def _erfc(s: Steps, c: Call) -> None:
-    _erf(s, c)
+def erfc(s: Steps, c: Call) -> None:
+    """D is 1 less the error function of x."""
+    erf(s, c)
     s.sub(c.d, 1.0, c.d)
 
 
-def _gelu(s: Steps, c: Call) -> None:
+def gelu(s: Steps, c: Call) -> None:
+    """D = x (1 + erf(x / sqrt 2)) / 2."""
     *work, w3 = c.w
     s.mul(w3, c.x, Bits(0x3F35_04F3))
     recipes.erf(s, w3, tuple(work), c.d, c.exp_coeff_addr, c.erf_coeff_addr)
@@ -109,7 +123,8 @@ def _gelu(s: Steps, c: Call) -> None:
     s.mul(c.d, c.d, c.x)
 
 
-def _gelu_fast(s: Steps, c: Call) -> None:
+def gelu_fast(s: Steps, c: Call) -> None:
+    """D = x (1 + tanh(sqrt(2 / pi) (x + 0.0447 x^3))) / 2."""
     d, x, (w0, w1) = c.d, c.x, c.w
     s.mul(w0, x, Bits(0x3D37_2713))
     s.mul(w1, w0, x)
@@ -140,19 +155,21 @@ def _hswish(s: Steps, c: Call) -> None:
 
 
 # -- roots and reciprocals ---------------------------------------------------------------------------------------------
-def _rsqrt(s: Steps, c: Call) -> None:
+def rsqrt(s: Steps, c: Call) -> None:
+    """D is the reciprocal root of x, by `num_iter` steps or 3."""
     recipes.rsqrt(s, c.x, c.d, c.get("num_iter") or 3)
 
 
-def _sqrt(s: Steps, c: Call) -> None:
-    recipes.sqrt(s, c.x, c.d)
+def sqrt(s: Steps, c: Call) -> None:
+    """D is the root of x, by `num_iter` steps or 3."""
+    recipes.sqrt(s, c.x, c.d, c.get("num_iter") or 3)
 
 
-def _compensated(s: Steps, c: Call) -> None:
-    """1 / x, then so many attempts of y + y (1 - x y), each kept where its error is smaller."""
+def compensated(s: Steps, c: Call, iterations: int, attempts: int) -> None:
+    """D = 1 / x by so many iterations, then so many attempts of y + y (1 - x y), kept where the error is smaller."""
     d, x, (w0, w1, w2) = c.d, c.x, c.w
-    s.div(d, 1.0, x)
-    for _ in range(c.num_iter):
+    s.div(d, 1.0, x, iterations)
+    for _ in range(attempts):
         s.copy(w0, d)
         s.mul(w1, w0, x)
         s.sub(w1, 1.0, w1)
@@ -166,14 +183,14 @@ def _compensated(s: Steps, c: Call) -> None:
 
 # -- rows --------------------------------------------------------------------------------------------------------------
 _NOT_ZERO = Rule("beta must not be 0", lambda a: a.beta != 0)
-_NO_STRIDE = Rule("stride must be NULL: what it would mean is not known", lambda a: a.stride is None)
+NO_STRIDE = Rule("stride must be NULL: what it would mean is not known", lambda a: a.stride is None)
 _HALF, _STEPS = floats("dtype"), within("num_iter", 1, 4)
 
 ROWS = (
     *in_group(
         "Activations",
-        by_exp("sigmoid", "1 / (1 + e^-src)", _sigmoid),
-        by_exp("silu", "src sigmoid(src)", _silu),
+        by_exp("sigmoid", "1 / (1 + e^-src)", sigmoid),
+        by_exp("silu", "src sigmoid(src)", silu),
         by_exp("swish", "src sigmoid(beta src)", lambda s, c: _scaled_sigmoid(s, c, c.beta), "float beta, "),
         by_exp("elu", "src > 0 ? src : alpha (e^src - 1)", _elu, "float alpha, "),
         by_exp("selu", "1.0507 (src > 0 ? src : 1.6733 (e^src - 1))", _selu),
@@ -183,7 +200,7 @@ ROWS = (
                 "fp32_softplus", "work0", "work1", "exp_coeff", "log_coeff", "exp_table", end=f"{SHAPE}, float beta"
             ),
             "ln(1 + e^(beta src)) times beta, where the formula has / beta; src above 20",
-            _softplus,
+            _limited_softplus,
             _NOT_ZERO,
         ),
         row(prototype("fp32_softsign"), "src / (1 + abs(src))", _softsign),
@@ -192,15 +209,15 @@ ROWS = (
             "ln(sigmoid(src))",
             _log_sigmoid,
         ),
-        row(prototype("fp32_erf", "work0", "work1", "work2", *BY_ERF), "erf(src)", _erf),
-        row(prototype("fp32_erfc", "work0", "work1", "work2", *BY_ERF), "1 - erf(src)", _erfc),
+        row(prototype("fp32_erf", "work0", "work1", "work2", *BY_ERF), "erf(src)", erf),
+        row(prototype("fp32_erfc", "work0", "work1", "work2", *BY_ERF), "1 - erf(src)", erfc),
         row(
             prototype("fp32_gelu", "work0", "work1", "work2", "work3", *BY_ERF),
             "src (1 + erf(src / sqrt(2))) / 2",
-            _gelu,
+            gelu,
         ),
-        by_exp("gelu_fast", "src (1 + tanh(sqrt(2 / pi) (src + 0.0447 src^3))) / 2", _gelu_fast),
-        by_exp("gelu_fast2", "src sigmoid(1.702 src)", lambda s, c: _scaled_sigmoid(s, c, Bits(0x3FD9_DB23))),
+        by_exp("gelu_fast", "src (1 + tanh(sqrt(2 / pi) (src + 0.0447 src^3))) / 2", gelu_fast),
+        by_exp("gelu_fast2", "src sigmoid(1.702 src)", gelu_fast2),
         row(
             prototype("fp_hsigmoid", "work", end=f"{SHAPE}, float alpha, float beta, data_type_t dtype"),
             "alpha src + beta within [0, 1]",
@@ -211,10 +228,10 @@ ROWS = (
     ),
     *in_group(
         "Roots, reciprocals and signs",
-        row(prototype("fp32_rsqrt"), "1 / sqrt(src)", _rsqrt),
-        row(prototype("fp32_tunable_rsqrt", end=f"{SHAPE}, int num_iter"), "1 / sqrt(src)", _rsqrt, _STEPS),
-        row(prototype("fp32_sqrt"), "sqrt(src)", _sqrt),
-        row(prototype("fp_sqrt", end=DTYPE), "sqrt(src)", _sqrt, single("dtype")),
+        row(prototype("fp32_rsqrt"), "1 / sqrt(src)", rsqrt),
+        row(prototype("fp32_tunable_rsqrt", end=f"{SHAPE}, int num_iter"), "1 / sqrt(src)", rsqrt, _STEPS),
+        row(prototype("fp32_sqrt"), "sqrt(src)", sqrt),
+        row(prototype("fp_sqrt", end=DTYPE), "sqrt(src)", sqrt, single("dtype")),
         row(prototype("sign", end=DTYPE), "src > 0 ? 1 : -1, 0 of +0", lambda s, c: recipes.sign(s, c.x, c.d), _HALF),
         row(
             prototype(
@@ -225,8 +242,8 @@ ROWS = (
                 end=f"{SHAPE}, const dim4 *stride, int num_iter",
             ),
             "1 / src, improved num_iter times",
-            _compensated,
-            _NO_STRIDE,
+            lambda s, c: compensated(s, c, 3, c.num_iter),
+            NO_STRIDE,
             at_least(0, "num_iter"),
         ),
     ),

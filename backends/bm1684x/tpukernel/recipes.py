@@ -120,9 +120,9 @@ def rsqrt(s: Steps, x: Register, to: Register, iterations: int = 3) -> None:
     s.select(Cmp.SELECT_EQ, to, to, _INFINITY, Bits(0), to, words=True)
 
 
-def sqrt(s: Steps, x: Register, to: Register) -> None:
+def sqrt(s: Steps, x: Register, to: Register, iterations: int = 3) -> None:
     """The root of x as x times its reciprocal root, in `to`; of both zeros 0 * x."""
-    rsqrt(s, x, to)
+    rsqrt(s, x, to, iterations)
     s.select(Cmp.SELECT_EQ, to, x, 0.0, 0.0, to)
     s.select(Cmp.SELECT_EQ, to, x, _MINUS_ZERO, 0.0, to)
     s.mul(to, to, x)

@@ -75,10 +75,10 @@ class Steps:
         sources = [self._read(source).bits() for source in (a, b)]
         self._recorder.add(arithmetic.binary(operation, self.shape, self._write(to).bits(), *sources))
 
-    def div(self, to: Register, a: Source, b: Source) -> None:
+    def div(self, to: Register, a: Source, b: Source, iterations: int = 3) -> None:
         """To = a / b."""
         x, y = self._read(a), self._read(b)
-        self._recorder.add(arithmetic.divide(self.shape, self._write(to), x, y))
+        self._recorder.add(arithmetic.divide(self.shape, self._write(to), x, y, iterations))
 
     def mac(self, to: Register, a: Source, b: Source) -> None:
         """To = a * b + to."""
@@ -146,6 +146,12 @@ class Steps:
         dtype = data_type_t.DT_UINT32 if words else self.dtype
         sources = [self._read(source, dtype) for source in (a, b, yes, no)]
         self._recorder.add(arithmetic.select(operation, self.shape, self._write(to, dtype), *sources))
+
+    def equal(self, to: Register, a: Source, b: Source, value: float) -> None:
+        """To = a == b ? value : 0."""
+        sources = [self._read(source) for source in (a, b)]
+        bits = bits_of(value, self.dtype)
+        self._recorder.add(arithmetic.where(Ar.SELECT_EQ, self.shape, self._write(to), *sources, bits))
 
     # -- registers -----------------------------------------------------------------------------------------------------
     def _binary(self, operation: Ar, to: Register, a: Source, b: Source, dtype: data_type_t | None = None) -> None:

@@ -8,6 +8,7 @@ from bmcompiler.backends.bm1684x.tpukernel import (
     control,
     elementwise,
     exponentials,
+    floating,
     moving,
     scalars,
     seed,
@@ -36,6 +37,7 @@ _ROWS = (
     *exponentials.ROWS,
     *trigonometry.ROWS,
     *activations.ROWS,
+    *floating.ROWS,
 )
 TABLE: dict[str, Function] = {row.name: row for row in _ROWS}
 """Function name -> row, in the order of the manual."""

@@ -63,7 +63,8 @@ def _tan_of_half_turns(s: Steps, c: Call) -> None:
     s.bitwise(Ar.OR, d, x, d)
 
 
-def _arcsin(s: Steps, c: Call) -> None:
+def arcsin(s: Steps, c: Call) -> None:
+    """D is the arc of the sine x."""
     d, x, (w0,) = c.d, c.x, c.w
     s.mul(d, x, x)
     s.mul(d, d, 0.25)
@@ -78,8 +79,9 @@ def _arcsin(s: Steps, c: Call) -> None:
     s.mul(d, d, w0)
 
 
-def _arccos(s: Steps, c: Call) -> None:
-    _arcsin(s, c)
+def arccos(s: Steps, c: Call) -> None:
+    """D is the arc of the cosine x."""
+    arcsin(s, c)
     s.sub(c.d, Bits(0x3FC9_0FDB), c.d)
 
 
@@ -87,7 +89,14 @@ _OF_TURN = {FP32: Bits(0x3E22_F983), data_type_t.DT_FP16: Bits(0x3118), data_typ
 _OF_HALF_TURN = Bits(0x3EA2_F983)
 
 
-def _hyperbolic(operation: str) -> Body:
+def tanh(s: Steps, c: Call) -> None:
+    """D = tanh x."""
+    recipes.tanh(s, c.x, c.w, c.d, c.coeff_addr)
+
+
+def hyperbolic(operation: str) -> Body:
+    """D = (e^x op e^-x) / 2."""
+
     def body(s: Steps, c: Call) -> None:
         exp(s, c)
         s.div(c.w[0], 1.0, c.d)
@@ -128,11 +137,11 @@ FP32_ROWS = in_group(
     by_series("cos", "cos(src)", _cos),
     by_series("tan", "tan(src); src is overwritten", _tan),
     by_series("cot", "1 / tan(src); src is overwritten", _cot),
-    by_series("arcsin", "arcsin(src)", _arcsin),
-    by_series("arccos", "arccos(src)", _arccos),
-    by_exp("sinh", "sinh(src)", _hyperbolic("sub")),
-    by_exp("cosh", "cosh(src)", _hyperbolic("add")),
-    by_exp("tanh", "tanh(src)", lambda s, c: recipes.tanh(s, c.x, c.w, c.d, c.coeff_addr)),
+    by_series("arcsin", "arcsin(src)", arcsin),
+    by_series("arccos", "arccos(src)", arccos),
+    by_exp("sinh", "sinh(src)", hyperbolic("sub")),
+    by_exp("cosh", "cosh(src)", hyperbolic("add")),
+    by_exp("tanh", "tanh(src)", tanh),
     by_series("arcsinh", "arsinh(src)", _arc_hyperbolic("add")),
     by_series("arccosh", "arcosh(src)", _arc_hyperbolic("sub")),
     by_series("arctanh", "artanh(src)", _arctanh),

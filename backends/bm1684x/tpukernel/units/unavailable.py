@@ -75,11 +75,8 @@ _WORDS = {
         bdc_fp_conv2d_with_rescale bdc_fp_conv2d_rescale_C bdc_fp_conv2d_rescale_pc bdc_fp_depthwise2d_with_scale
         bdc_fp_conv_bw bdc_fp_conv2d_backward bdc_fp_conv2d_long_instr bdc_fp_conv2d_with_ins
         bdc_fp_conv2d_for_deconv2d_without_rotate bdc_int8_asym_quant_conv2d_for_deconv2d_without_rotate""",
-    _BY_SINGLE: """
-        bdc_fp_erf bdc_fp_erfc bdc_fp_gelu bdc_fp_gelu_fast bdc_fp_sigmoid
-        bdc_fp_silu bdc_fp_softplus bdc_fp_elu bdc_fp_tanh bdc_fp_sinh bdc_fp_cosh bdc_fp_tan
-        bdc_fp_expm1 bdc_fp_log_sigmoid bdc_fp_arcsin bdc_fp_arccos bdc_fp_arctanh
-        bdc_pow bdc_pow_C bdc_C_pow""",
+    f"{_ABSENT}; use the tpu_bdc_fp32 function of that name": "bdc_fp_elu bdc_fp_log_sigmoid bdc_fp_arctanh",
+    _BY_SINGLE: "bdc_fp_tan bdc_pow bdc_pow_C bdc_C_pow",
     _NEWER: """
         gdma_h_gather_S2S_ext gdma_h_scatter_S2S_ext gdma_c_gather_S2S gdma_c_gather_S2L gdma_c_gather_L2S
         gdma_c_gather_L2L gdma_c_scatter_S2S gdma_c_scatter_S2L gdma_c_scatter_L2S gdma_c_scatter_L2L
@@ -94,7 +91,7 @@ _WORDS = {
         bdc_fuse_exp bdc_fuse_exp_with_range bdc_load_fuse_exp_coeff bdc_fuse_madd bdc_fuse_mul_cast bdc_fp_div2
         bdc_fp_div2_C bdc_fp_C_div2 bdc_load_div_lut bdc_fp_reciprocal_v2 bdc_fp_sfu_reciprocal bdc_fp_sqrt_v2
         bdc_fp_pow_234 bdc_int_pow_234 bdc_hw_reduce bdc_w_reduce bdc_fp_hw_reduce_mean bdc_fp_avg_pool2d_ex
-        bdc_int_max_pool2d bdc_w_scatter_exception bdc_fp_gelu_fast2 bdc_bf16_gelu_fast2 bdc_bf16_sigmoid_fast
+        bdc_int_max_pool2d bdc_w_scatter_exception bdc_bf16_gelu_fast2 bdc_bf16_sigmoid_fast
         bdc_fp_arctan bdc_fp32_tan_cot""",
     _NMS: "hau_hard_nms hau_soft_nms",
     _LINES: "hau_line_gather",
@@ -128,12 +125,8 @@ _WORDS = {
     _ROWS: "bdc_batch_bcast_h_gather bdc_batch_bcast_h_gather_exception bdc_batch_bcast_h_scatter",
     "its structures have no form in Python, C has it; compute with local addresses": """
         local_shape_5d_to_4d bank_range range_overlapped any_range_overlapped""",
-    "use the function without `tunable`, which takes three steps": """
-        bdc_fp32_tunable_compensate_reciprocal bdc_fp_tunable_rsqrt bdc_fp_tunable_sqrt bdc_fp32_tunable_sqrt""",
-    "use tpu_bdc_fp32_rsqrt": "bdc_fp_rsqrt",
     "use tpu_bdc_arithmetic_sequence_distribute, or with strides tpu_bdc_arithmetic_sequence_bcast": """
         bdc_arithmetic_sequence_distribute_aligned bdc_generate_arithmetic_sequence""",
-    "compare the exponent's bits: tpu_bdc_and_C, tpu_bdc_equal_C": "bdc_fp_isfinite",
 }
 UNAVAILABLE: dict[str, str] = {f"tpu_{name}": why for why, names in _WORDS.items() for name in names.split()}
 """Name -> why the function is not there."""
