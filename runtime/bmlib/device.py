@@ -155,6 +155,10 @@ class Card:
             self._memories.static[...] = static_memory()
         return self._memories
 
+    def kept(self) -> int:
+        """Elements that the BM1684X's last masked select or nonzero kept, 0 before any."""
+        return self._chip().kept
+
     def place(self, address: int, memory: str, lane: int) -> int:
         """Where a byte of memory lies in this process: "global", "L2", or of a lane, at `address` in it.
 

@@ -219,6 +219,10 @@ class _Board:
 
         self.handle.card.run(Program(self.name, tuple(recorder.commands), tuple(recorder.polls)))
 
+    def kept(self) -> int:
+        """Elements that the last masked select or nonzero kept."""
+        return self.handle.card.kept()
+
     def place(self, address: int, memory: Memory, lane: int) -> int:
         """Where a byte of a memory of the card lies. Raises RuntimeUseError."""
         return self.handle.card.place(address, memory.value, lane)

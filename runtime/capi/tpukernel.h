@@ -7,6 +7,7 @@ typedef long long i64;
 #define TENSOR_H_DIM 2
 #define TENSOR_W_DIM 3
 #define THREAD __thread /* of variables of a kernel: launches of several threads have their own */
+#define DT_TF32 ((data_type_t)19) /* of other chips: no command takes it */
 typedef struct { int d, h, w; } dim3;
 typedef struct { int n, c, d, h, w; } dim5;
 typedef struct { int front, back, top, bottom, left, right; } padding3d_t;
@@ -104,6 +105,9 @@ typedef struct {
         } \
     } while (0)
 #define TPUKERNEL_ERR(...) TPUKERNEL_ASSERT_INFO(0, __VA_ARGS__)
+/* Terms of the series that the exponential and the logarithm of a type of floats take. */
+static inline int sfu_taylor_exp_len(data_type_t dtype) { return dtype == DT_FP32 ? 10 : 7; }
+static inline int sfu_taylor_log_len(data_type_t dtype) { return dtype == DT_FP32 ? 16 : 8; }
 /* The first and the last bank of so many bytes from an address on. */
 static inline range_t tpu_bank_range(local_addr_t addr, int size)
 {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from c_programs import needs_compiler, program, run
 
@@ -39,6 +40,7 @@ int main(void)
            sg_binary_name(BINARY_MIN), sg_binary_name(BINARY_FLOOR_DIV), sg_binary_name(5), sg_active_name(ACTIVE_GELU),
            sg_active_name(ACTIVE_LOG2));
     wrong += !value.is_const || value.value.f32 != 1.5f || place.is_const || place.addr != 64 || requant.shift != -4;
+    wrong += sfu_taylor_exp_len(DT_FP32) != 10 || sfu_taylor_log_len(DT_BFP16) != 8 || DT_TF32 != 19;
     wrong += half.f8e5m2.exp != 0 || sizeof(scalar_t) != 4 || sizeof(face_rect_t) != 20;
     return wrong;
 }
@@ -111,6 +113,76 @@ int kernel(const void *args)
 }}
 TPUKERNEL_FUNC_REGISTER(kernel);
 """
+
+KEPT = """
+#include <stdbool.h>
+#include <stdio.h>
+#include <bmlib_runtime.h>
+#include <tpu_kernel.h>
+enum { MANY = 50 };
+typedef struct { global_addr_t numbers, places, chosen, counts; } kept_args;
+
+/* Places of the numbers that are not 0, and of these places those behind which a number is not 0; how many of both. */
+static void kept(const void *arguments)
+{
+    const kept_args *args = (const kept_args *)arguments;
+    dim4 all = {1, 1, 1, MANY}, some = {1, 1, 1, 1};
+    unsigned int *counts = (unsigned int *)tpu_global_mem_addr(args->counts);
+    tpu_initialize();
+    counts[0] = tpu_gdma_get_filter_num();
+    tpu_gdma_nonzero_S2S(args->places, args->numbers, &all, DT_INT32, 0);
+    counts[1] = tpu_gdma_get_filter_num();
+    some.w = (int)counts[1];
+    counts[2] = tpu_gdma_mask_select_S2S_with_ret(args->chosen, args->places, args->numbers + 4, 0, &some, DT_UINT32,
+                                                  DT_UINT32);
+    tpu_gdma_cpy_S2S(args->chosen + 4 * MANY, args->chosen, &some, NULL, NULL, DT_UINT32);
+    counts[3] = tpu_gdma_get_filter_num();
+    tpu_poll();
+}
+TPUKERNEL_FUNC_REGISTER(kept)
+
+int main(void)
+{
+    bm_handle_t handle;
+    bm_device_mem_t memory[4];
+    unsigned int bytes = 8 * MANY, each;
+    kept_args args;
+    char data[8 * MANY];
+    if (fread(data, 4 * MANY, 1, stdin) != 1 || bm_dev_request(&handle, 0) != BM_SUCCESS)
+        return 1;
+    for (each = 0; each < 4; each++)
+        if (bm_malloc_device_byte(handle, &memory[each], bytes) != BM_SUCCESS)
+            return 2;
+    args.numbers = bm_mem_get_device_addr(memory[0]);
+    args.places = bm_mem_get_device_addr(memory[1]);
+    args.chosen = bm_mem_get_device_addr(memory[2]);
+    args.counts = bm_mem_get_device_addr(memory[3]);
+    if (bm_memcpy_s2d_partial(handle, memory[0], data, 4 * MANY) != BM_SUCCESS ||
+        tpu_kernel_launch_sync(handle, "kept", &args, sizeof args) != BM_SUCCESS)
+        return 3;
+    for (each = 1; each < 4; each++) {
+        if (bm_memcpy_d2s(handle, data, memory[each]) != BM_SUCCESS)
+            return 4;
+        fwrite(data, 1, sizeof data, stdout);
+    }
+    bm_dev_free(handle);
+    return 0;
+}
+"""
+
+
+def test_a_kernel_is_told_how_many_elements_were_kept(built: Path) -> None:
+    numbers = np.where(np.arange(50) % 3, 0, np.arange(50) - 20).astype(np.int32)
+    source = built / "firmware_kept.c"
+    source.write_text(KEPT)
+    done = run(program(built, "bmlib tpukernel", source, "gcc", "-Wno-long-long"), given=numbers.tobytes())
+    assert done.returncode == 0, done.stderr.decode()
+    places, chosen, counts = np.frombuffer(done.stdout, np.uint32).reshape(3, 100)
+    wanted = np.flatnonzero(numbers)
+    marked = wanted[numbers[1 : 1 + wanted.size] != 0]
+    assert counts[:4].tolist() == [0, wanted.size, marked.size, marked.size]
+    assert places[: wanted.size].tolist() == wanted.tolist()
+    assert chosen[: marked.size].tolist() == marked.tolist()
 
 
 def test_names_of_layers_are_what_firmware_means_by_them(built: Path) -> None:

@@ -115,11 +115,17 @@ CORES = in_group(
         )
         for name, parameters, what, emit, rules in _LOOKS
     ),
+    Function(
+        "unsigned int tpu_gdma_get_filter_num()",
+        "elements that the last masked select or nonzero kept, with all done that was issued; in C only",
+        lambda k, a: k.kept(),
+    ),
     Function("int tpu_core_index()", "0", _value(0)),
     Function("int tpu_core_num()", "1", _value(1)),
     Function("void tpu_sync_all()", "nothing: there is one core", _nothing),
     Function("int tpu_workitem_num()", "1", _value(1)),
     Function("int tpu_workitem_index()", "0", _value(0)),
+    Function("int tpu_is_last_workitem()", "1", _value(1)),
     Function("int tpu_group_num()", "1", _value(1)),
     Function("int tpu_group_index()", "0", _value(0)),
     source=Known.DESCRIBED,

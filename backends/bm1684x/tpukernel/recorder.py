@@ -56,6 +56,9 @@ class Board(Protocol):
     def place(self, address: int, memory: Memory, lane: int) -> int:
         """Where a byte of a memory lies in this process. Raises RuntimeUseError where there is none."""
 
+    def kept(self) -> int:
+        """Elements that the last masked select or nonzero kept."""
+
 
 class Memory(Enum):
     """A memory that a kernel's processor may look into."""
@@ -113,6 +116,14 @@ class Recorder:
 
         Raises UsageError where the kernel runs later, RuntimeUseError where there is no memory.
         """
+        return self._looked().place(address, memory, lane)
+
+    def kept(self) -> int:
+        """Elements that the last masked select or nonzero kept. Raises UsageError where the kernel runs later."""
+        return self._looked().kept()
+
+    def _looked(self) -> Board:
+        """Where the kernel runs, with all done that was issued."""
         if self.board is None:
             raise UsageError(
                 "a kernel is recorded here before it runs, and cannot read what it computes",
@@ -121,7 +132,7 @@ class Recorder:
             )
         self._looks = True
         self._run()
-        return self.board.place(address, memory, lane)
+        return self.board
 
     def _run(self) -> None:
         """Run what has been issued; ids begin again, with nothing to wait for."""

@@ -33,5 +33,7 @@ class Memories:
         self.globals = global_memory or GlobalMemory()
         self.static: Bytes = np.zeros(CHIP.static_size, np.uint8)
         self.l2: Bytes = np.zeros(CHIP.l2_size, np.uint8)
+        self.kept = 0
+        """Elements that the last masked select or nonzero kept: a register of the GDMA."""
         self.globals.map(CHIP.static_window, self.static)
         self.globals.map(CHIP.l2_window, self.l2)

@@ -180,9 +180,20 @@ def _choices(way: str) -> tuple[Function, Function]:
     )  # fmt: skip
 
 
+def _counted(row: Function) -> Function:
+    """The same, which gives the number of elements."""
+
+    def emit(k: Recorder, a: Arguments) -> int:
+        row.emit(k, a)
+        return k.kept()
+
+    text = row.declared.replace("void ", "unsigned int ").replace(f"{row.name}(", f"{row.name}_with_ret(")
+    return Function(text, f"{row.formula}; the result is their number, in C only", emit, row.rules)
+
+
 _COUNT = Rule("count must be at least 1", lambda a: a.count >= 1)
 _COPY = f"void tpu_gdma_system_cpy({_ADDRESSES['S2S']}, unsigned int count, data_type_t dtype)"
-ROWS = in_group(
+DRAWN = in_group(
     "Between memories",
     *(one for way in ("S2L", "L2S") for one in _compacts(way)),
     *(_vector(way) for way in ("S2L", "L2S")),
@@ -192,3 +203,4 @@ ROWS = in_group(
     *(one for way in ("L2S", "S2S") for one in _choices(way)),
     source=Known.DRAWN,
 )
+ROWS = (*DRAWN, *in_group("Between memories", _counted(_choices("S2S")[0]), source=Known.DESCRIBED))

@@ -42,11 +42,12 @@ _WORDS = {
         cdma_nop_sync cdma_send cdma_send_v2 cdma_recv cdma_recv_v2 cdma_write cdma_lossy_compress
         cdma_lossy_decompress cdma_port_set_base_msg_id cdma_rx_send_msg cdma_rx_wait_msg cdma_tx_send_msg
         cdma_tx_wait_msg cdma_tx_rx_debug cdma_fake_all_reduce cdma_fake_p2p chip_id chip_num chip_map rank sccl_init
-        get_ccl_msg_id""",
+        get_ccl_msg_id set_cdma_defered_barrier_msg_id is_cdma_busy use_ring""",
     _ONE_CORE: """
         sync_all_bdc sync_all_gdma sync_all_sdma sync_all_hau sync_core_innner sync_finish next_msg_id set_base_msg_id
         core_context_setup get_local_msg_id get_global_msg_id get_core_sync_msg_id physical_core_id physical_core_num
-        start_physical_core_id tpuv7_env""",
+        start_physical_core_id tpuv7_env sync_all_with_msg_id sync_core_with_external_engine core_barrier
+        get_base_msg_id get_schedule_msg_id""",
     _STATE: """
         bdc_busy gdma_busy sdma_busy hau_sort_busy gdma_cmd_overflow sdma_cmd_overflow hau_sort_cmd_overflow
         dump_global_layer_data""",
@@ -90,6 +91,8 @@ _WORDS = {
         bdc_fp_isposinf bdc_clamp bdc_fp_trunc bdc_fp_frexp bdc_fp_exp2 bdc_fp_fast_exp bdc_fp_exp_for_neg_arg
         bdc_fuse_exp bdc_fuse_exp_with_range bdc_load_fuse_exp_coeff bdc_fuse_madd bdc_fuse_mul_cast bdc_fp_div2
         bdc_fp_div2_C bdc_fp_C_div2 bdc_load_div_lut bdc_fp_reciprocal_v2 bdc_fp_sfu_reciprocal bdc_fp_sqrt_v2
+        bdc_srch_bin_select bdc_fp_conv2d_with_relu nop debug_cmd sr_setup sync_start sync_end is_sync_state
+        is_descriptor_mode run_commands engine_num reset_base_addr set_base_addr global_mem_real_addr
         bdc_fp_pow_234 bdc_int_pow_234 bdc_hw_reduce bdc_w_reduce bdc_fp_hw_reduce_mean bdc_fp_avg_pool2d_ex
         bdc_int_max_pool2d bdc_w_scatter_exception bdc_bf16_gelu_fast2 bdc_bf16_sigmoid_fast
         bdc_fp_arctan bdc_fp32_tan_cot""",
@@ -97,8 +100,13 @@ _WORDS = {
     _LINES: "hau_line_gather",
     "no header declares its arguments": "hau_sort_general",
     _RECORDED: """
-        gdma_get_filter_num gdma_mask_select_S2S_with_ret sdma_get_filter_num vsdma_get_filter_num""",
+        sdma_get_filter_num vsdma_get_filter_num""",
     "it prints what is computed later; `KernelDevice.local` shows local memory after a launch": "print_local_mem_data",
+    "it prints what is computed later; `KernelDevice.download` shows global memory after a launch": """
+        print_global_mem_data""",
+    "the time of a kernel is told by `KernelDevice.analyze`": "enable_pmu disable_pmu",
+    "launches check what commands touch": """
+        mem_record_add mem_record_del mem_check_tensor mem_check_matrix mem_check_range""",
     "ids of commands are the library's own": """
         set_id_node get_id_node set_parallel_id_node get_parallel_id_node enable_check_id_node disable_check_id_node
         set_gdma_id set_bdid set_bd_id bdc_end initialize_parallel poll_parallel poll_empty""",

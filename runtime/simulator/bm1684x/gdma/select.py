@@ -115,6 +115,7 @@ def select_step(transfer: Transfer) -> Step:
         chosen = source.read()[(flush(marks) if marks.dtype == np.float32 else marks) != 0]
         assert target.view is not None, "the target is one area"
         target.view[0, 0, 0, : chosen.size] = chosen
+        transfer.memories.kept = chosen.size
 
     return run
 
@@ -133,6 +134,7 @@ def nonzero_step(transfer: Transfer) -> Step:
         found = np.flatnonzero(source.read()) + base
         assert target.view is not None, "the target is one area"
         target.view[0, 0, 0, : found.size] = found.astype(kind)
+        transfer.memories.kept = found.size
 
     return run
 
