@@ -1,7 +1,8 @@
 #ifndef _COMMON_DEF_H_
 #define _COMMON_DEF_H_
 /* What layers of networks are called with, as firmware and its host programs name it. The names are free for sources that
-   do not include this header, or bring their own of this name. */
+   do not include this header, or bring their own of this name. Without the kinds of groups, which sources of custom layers
+   define themselves. */
 #ifndef FW_MAX_SHAPE_DIMS
 #define FW_MAX_SHAPE_DIMS 8
 #endif
@@ -42,7 +43,6 @@ typedef enum {
 } sg_active_type_t;
 typedef enum { SHIFT_L = 0, SHIFT_R = 1, SHIFT_CL = 2, SHIFT_CR = 3 } sg_shift_type_t; /* C: around */
 typedef enum { BATCH_TORCH = 0, BATCH_FIRST = 1, BATCH_ONNX = 2 } sg_rnn_batch_t;
-typedef enum { FW_GROUP_NORMAL = 0, GROUP_3D = 1 } group_type_t;
 typedef enum {
     CAFFE_SUPPORT = 0, TENSORFLOW_SUPPORT = 1, CAFFE_NEAREST = 2, TENSORFLOW_NEAREST = 3, PYTORCH_SUPPORT = 4,
     PYTORCH_NEAREST = 5, OPENCV_BILINEAR = 6, ONNX_NEAREST = 7

@@ -73,6 +73,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef enum { INT8 = 0, FP16 = 1, FP32 = 2, INT16 = 3, INT32 = 4, BFP16 = 5 } PREC;
 typedef union { unsigned short bits; } fp16;
+typedef enum { GROUP_NORMAL = 0, GROUP_3D = 1 } group_type_t;
 """
 LAYER = """
 #include "{first}"

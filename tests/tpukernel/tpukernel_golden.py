@@ -88,12 +88,13 @@ def helpers() -> list[tuple[str, list[Any], Any]]:
 def meaning(engine: int, command: bytes) -> tuple[str, Fields]:
     """A command without what the vendor's library leaves in fields by accident.
 
-    That is what a constant has above its width, and the source address of a constant's fill.
+    That is what a constant has above its width, and the source address of a constant's fill with the bits above it,
+    where the library leaves the stride of the channels.
     """
     layout = FORMAT_OF[Engine(engine)](int.from_bytes(command[:8], "little"))
     fields = layout.unpack(command)
     if fields.get("fill_constant_en"):
-        fields |= {"src_addr_lo": 0, "src_addr_hi": 0}
+        fields |= {"src_addr_lo": 0, "src_addr_hi": 0, "reserved_552": 0}
     for name in ("opd0", "opd1"):
         if fields.get(f"{name}_const") and f"{name}_prec" in fields:
             fields[f"{name}_addr"] &= (1 << 8 * ITEM_BYTES[Precision(fields[f"{name}_prec"])]) - 1

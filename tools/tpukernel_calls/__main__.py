@@ -1,6 +1,7 @@
 """Record calls of TPUKernel with drawn arguments on the vendor's C model: tests/data/tpukernel_calls.npz.
 
     python -m tpukernel_calls FOLDER [--calls N] [NAME ...]
+    python -m tpukernel_calls FOLDER --kernels      # whole kernels: tests/data/tpukernel_kernels.npz
 
 FOLDER holds libcmodel_bm1684x.so (of the wheel tpu_mlir). Without names all functions are recorded that
 tpukernel_golden.npz lacks; with names those, beside what is recorded of others. Needs a C compiler.
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -24,10 +26,15 @@ from bmcompiler.backends.bm1684x.tpukernel.arguments import converted
 from bmcompiler.backends.bm1684x.tpukernel.rows import Function, Known
 from bmcompiler.errors import BMError
 from bmcompiler.tpukernel import FUNCTIONS, TABLE, recording
+from tpukernel_calls.calls import KERNELS as PATH_OF_KERNELS
 from tpukernel_calls.calls import Call, read, write
 from tpukernel_calls.draw import drawn
-from tpukernel_calls.memory import GLOBAL_BYTES, fill
+from tpukernel_calls.memory import GLOBAL_BYTES, fill, place
 from tpukernel_calls.vendor import Recorded, Vendor
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "tpukernel"))
+
+from firmware_kernels import KERNELS, inputs
 
 _LOADED = "TPUKERNEL_CALLS_LOADED"
 _TRIES, _REFUSALS = 4000, 25
@@ -40,16 +47,28 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--calls", type=int, default=_CALLS)
+    parser.add_argument("--kernels", action="store_true")
     options = parser.parse_args()
     if _LOADED not in os.environ:
         _again()
     vendor = Vendor(options.folder, GLOBAL_BYTES)
+    if options.kernels:
+        write([_kernel(vendor, each) for each in KERNELS], PATH_OF_KERNELS)
+        return
     names = options.names or [row.name for row in TABLE.values() if row.source is Known.DRAWN]
     kept = [call for call in read() if call.name not in names] if options.names else []
     order = {name: number for number, name in enumerate(TABLE)}
     for name in names:
         kept += _recorded(vendor, TABLE[name], options.calls)
         write(sorted(kept, key=lambda call: order[call.name]))
+
+
+def _kernel(vendor: Vendor, kernel: Callable[[Any], None]) -> Call:
+    found = vendor.kernel(kernel, lambda memory: place(memory, inputs(kernel)))
+    if not isinstance(found, Recorded):
+        raise SystemExit(f"{kernel.__name__}: {found}")
+    print(kernel.__name__, len(found.commands), flush=True)
+    return Call(kernel.__name__, [], 0, *found)
 
 
 def _again() -> None:

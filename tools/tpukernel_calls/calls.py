@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-DATA = Path(__file__).parents[2] / "tests" / "data" / "tpukernel_calls.npz"
+_FOLDER = Path(__file__).parents[2] / "tests" / "data"
+DATA, KERNELS = _FOLDER / "tpukernel_calls.npz", _FOLDER / "tpukernel_kernels.npz"
 
 
 class Call(NamedTuple):
@@ -22,19 +23,19 @@ class Call(NamedTuple):
     digest: int
 
 
-def write(calls: Sequence[Call]) -> None:
+def write(calls: Sequence[Call], path: Path = DATA) -> None:
     """All calls, small: one text of the calls, one block of the bytes."""
     manifest = [
         [call.name, call.arguments, call.seed, call.digest, [[e, len(d)] for e, d in call.commands]] for call in calls
     ]
     data = b"".join(data for call in calls for _, data in call.commands)
     text = json.dumps(manifest, separators=(",", ":")).encode()
-    np.savez_compressed(DATA, manifest=np.frombuffer(text, np.uint8), commands=np.frombuffer(data, np.uint8))
+    np.savez_compressed(path, manifest=np.frombuffer(text, np.uint8), commands=np.frombuffer(data, np.uint8))
 
 
-def read() -> list[Call]:
+def read(path: Path = DATA) -> list[Call]:
     """What `write` wrote."""
-    with np.load(DATA) as file:
+    with np.load(path) as file:
         manifest, data, at, found = json.loads(bytes(file["manifest"])), bytes(file["commands"]), 0, []
     for name, arguments, seed, digest, sizes in manifest:
         commands = []

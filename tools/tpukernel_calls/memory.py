@@ -45,6 +45,13 @@ class Memory(NamedTuple):
         return found
 
 
+def place(memory: Memory, arrays: Mapping[int, Array]) -> None:
+    """Put arrays into global memory, by their addresses."""
+    for address, values in arrays.items():
+        at = address - CHIP.global_base
+        memory.globals[at : at + values.nbytes] = values.view(np.uint8)
+
+
 def fill(memory: Memory, row: Function, a: Arguments, seed: int) -> None:
     """Draw what lies at each address of a call: numbers of the tensor's type, indices in range."""
     rng = np.random.default_rng(seed)

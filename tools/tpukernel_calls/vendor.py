@@ -58,10 +58,14 @@ class Vendor:
 
     def run(self, name: str, arguments: list[Any], prepare: Callable[[Memory], None]) -> Recorded | str:
         """Call on memory that `prepare` has filled; the reason in the library's words where it refuses."""
+        return self.kernel(lambda library: getattr(library, name.removeprefix("tpu_"))(*arguments), prepare)
+
+    def kernel(self, body: Callable[[Any], object], prepare: Callable[[Memory], None]) -> Recorded | str:
+        """The same of a kernel, which calls functions of what it is given, without "tpu_" in front."""
         read, write = os.pipe()
         child = os.fork()
         if not child:
-            self._call(name, arguments, prepare, write)
+            self._record(body, prepare, write)
         os.close(write)
         with os.fdopen(read, "rb") as file:
             data = file.read()
@@ -69,14 +73,12 @@ class Vendor:
         found: Recorded | str = pickle.loads(data.split(b"\0RESULT\0")[-1]) if b"\0RESULT\0" in data else _reason(data)
         return found
 
-    def _call(self, name: str, arguments: list[Any], prepare: Callable[[Memory], None], write: int) -> None:
+    def _record(self, body: Callable[[Any], object], prepare: Callable[[Memory], None], write: int) -> None:
         os.dup2(write, 1)
         os.dup2(write, 2)
         prepare(self.memory)
         self._library.tpu_initialize()
-        kept: list[Any] = []
-        types = TABLE[name].parameters
-        getattr(self._library, name)(*(_value(each, given, kept) for each, given in zip(types, arguments)))
+        body(_Functions(self._library))
         found = Recorded(self._taken(), self.memory.digest())
         os.write(write, b"\0RESULT\0" + pickle.dumps(found))
         os._exit(0)
@@ -91,6 +93,23 @@ class Vendor:
             found.append((engines[number], ctypes.string_at(at, sizes[number])))
             at += sizes[number]
         return found
+
+
+class _Functions:
+    """The library's functions, with arguments of Python."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        row = TABLE[f"tpu_{name}"]
+
+        def call(*arguments: Any) -> None:
+            kept: list[Any] = []
+            values = [_value(each, given, kept) for each, given in zip(row.parameters, arguments)]
+            getattr(self._library, row.name)(*values)
+
+        return call
 
 
 def _bytes_at(address: int, size: int) -> NDArray[np.uint8]:
