@@ -88,6 +88,9 @@ def scatter_step(transfer: Transfer) -> Step:
         rows = np.broadcast_to(index.read()[0, :, :, 0].astype(np.int64), (channels, f["index_h"]))
         values = np.broadcast_to(source.read()[0], (channels, *source.shape[2:]))
         channel, k = np.nonzero(rows < result.shape[2])
+        if isinstance(result, Tensor) and result.view is not None:  # channels may lie over each other
+            result.view[0, channel, rows[channel, k]] = values[channel, k]
+            return
         dense = result.read().copy()
         dense[0, channel, rows[channel, k]] = values[channel, k]
         result.write(dense)
