@@ -182,7 +182,7 @@ def compensated(s: Steps, c: Call, iterations: int, attempts: int) -> None:
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
-_NOT_ZERO = Rule("beta must not be 0", lambda a: a.beta != 0)
+NOT_ZERO = Rule("beta must not be 0", lambda a: a.beta != 0)
 NO_STRIDE = Rule("stride must be NULL: what it would mean is not known", lambda a: a.stride is None)
 _HALF, _STEPS = floats("dtype"), within("num_iter", 1, 4)
 
@@ -201,7 +201,7 @@ ROWS = (
             ),
             "ln(1 + e^(beta src)) times beta, where the formula has / beta; src above 20",
             _limited_softplus,
-            _NOT_ZERO,
+            NOT_ZERO,
         ),
         row(prototype("fp32_softsign"), "src / (1 + abs(src))", _softsign),
         row(

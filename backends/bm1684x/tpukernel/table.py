@@ -8,7 +8,6 @@ from bmcompiler.backends.bm1684x.tpukernel import (
     control,
     elementwise,
     exponentials,
-    floating,
     moving,
     scalars,
     seed,
@@ -17,7 +16,7 @@ from bmcompiler.backends.bm1684x.tpukernel import (
     trigonometry,
 )
 from bmcompiler.backends.bm1684x.tpukernel.rows import Function
-from bmcompiler.backends.bm1684x.tpukernel.units import elements, matrices, moves, others, vectors, windows
+from bmcompiler.backends.bm1684x.tpukernel.units import elements, floating, matrices, moves, others, vectors, windows
 
 _ROWS = (
     *control.ROWS,

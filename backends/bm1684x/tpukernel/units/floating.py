@@ -29,8 +29,8 @@ def _isfinite(s: Steps, c: Call) -> None:
     s.bitwise(Ar.XOR, c.d, c.d, Bits(bits_of(1.0, s.dtype)))
 
 
-def _of(name: str, formula: str, body: Body, *names: str, before: str = "") -> Function:
-    return row(prototype(f"fp_{name}", *names, end=f"{SHAPE}, {before}data_type_t dtype"), formula, body, _SINGLE)
+def _of(name: str, formula: str, body: Body, *names: str) -> Function:
+    return row(prototype(f"fp_{name}", *names, end=DTYPE), formula, body, _SINGLE)
 
 
 ROWS = (
@@ -45,15 +45,16 @@ ROWS = (
             "gelu_fast", "src (1 + tanh(sqrt(2 / pi) (src + 0.0447 src^3))) / 2", activations.gelu_fast, *_EXP, "table"
         ),
         _of("gelu_fast2", "src sigmoid(1.702 src)", activations.gelu_fast2, *_EXP, "table"),
-        _of(
-            "softplus",
+        row(
+            prototype(
+                "fp_softplus",
+                *("work0", "work1", "exp_coeff", "log_coeff"),
+                end=f"{SHAPE}, float beta, data_type_t dtype",
+            ),
             "ln(1 + e^(beta src)) times beta",
             activations.softplus,
-            "work0",
-            "work1",
-            "exp_coeff",
-            "log_coeff",
-            before="float beta, ",
+            _SINGLE,
+            activations.NOT_ZERO,
         ),
         source=Known.DRAWN,
     ),
