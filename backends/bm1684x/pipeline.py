@@ -7,6 +7,8 @@ from bmcompiler.pipelines import GROUPS, IMPORT, SIMPLIFY, WRITTEN, PassRow, Pha
 HALVES, BYTES = ("f16", "bf16"), ("int8",)
 MIXED = (*HALVES, WRITTEN)
 FLOATS = ("f32", *MIXED)
+NARROW = (*MIXED, *BYTES)
+"""What has halves: in bytes layers that are quicker so."""
 BEST = (2,)
 _COPIES = "copies the net for each part of a batch, so behind all that changes it"
 
@@ -63,8 +65,9 @@ PIPELINE = PipelineTable(
         PassRow(
             "narrow-moves",
             "copies that ordered-rows makes gathers of are these; long-runs takes moves as they stay",
-            precisions=(*MIXED, *BYTES),
+            precisions=NARROW,
         ),
+        PassRow("few-axes", "moves are narrow; orders are kept of rows that are seen as rows", precisions=BYTES),
         PassRow("kept-orders", "gathers of ordered-rows stand where they are, behind casts that are narrow"),
         PassRow("dead-code", "plans count nothing that is not compiled"),
         PassRow("keep-phases", "moves the shuffles of split-deconv behind layers", BEST),
@@ -73,7 +76,7 @@ PIPELINE = PipelineTable(
         PassRow("long-runs", "passes above know one permute for one, and make others"),
         PassRow("common-subexpressions", "slices that long-runs takes of one value have one permute then"),
         PassRow("row-parts", "gathers and moves are as they stay; image-rows takes the products of each part", BEST),
-        PassRow("image-rows", "products and what reads them are as they stay", BEST, MIXED),
+        PassRow("image-rows", "products and what reads them are as they stay", BEST, NARROW),
     ),
     GROUPS,
 )
