@@ -1,6 +1,7 @@
-"""If, Loop and Scan, unrolled at import: trip counts must be constants by then.
+"""If, Loop and Scan, unrolled at import: the most trips must be constants by then.
 
-Of an If whose condition is none both branches are computed, and one is taken.
+Of an If whose condition is none both branches are computed, and one is taken; of a Loop all trips that there may be,
+and what is carried stays as it was before the first that does not happen.
 """
 
 from __future__ import annotations
@@ -48,8 +49,7 @@ def _taken(
         here = f"{scope}/{'then' if taken else 'else'}"
         made[taken] = [f"{here}/out/{i}" for i in range(len(graph.output))]
         yield graph_nodes(graph, {}, dict(zip((output.name for output in graph.output), made[taken])), here)
-    condition, shape = f"{scope}/condition", _constant(np.zeros(0, np.int64), f"{scope}/no_axes")
-    nodes = [shape, helper.make_node("Reshape", [node.proto.input[0], shape.output[0]], [condition])]
+    nodes, condition = _as_scalar(node.proto.input[0], f"{scope}/condition")
     for output, *pair in zip(node.proto.output, made[True], made[False]):
         first, second = (tuple(tensors[name].shape) for name in pair)
         if first != second:
@@ -63,15 +63,22 @@ def _taken(
 
 def _loop(node: Node, scope: str, tensors: Mapping[str, Tensor]) -> Iterator[Body]:
     graph, trips = node.graph("body"), node.scalar(0)
-    go = node.scalar(1) is not False
     carried = list(node.proto.input[2:])
     if len(graph.input) != len(carried) + 2 or len(graph.output) <= len(carried):
         raise FileFormatError(f"the body has {len(graph.input)} inputs for {len(carried)} carried values")
     _need_outputs(node, len(graph.output) - 1)
     gathered: list[list[str]] = [[] for _ in graph.output[len(carried) + 1 :]]
+    counted = trips is not None and not gathered
+    first = node.tensors[1] if len(node.tensors) > 1 else None
+    computed = isinstance(first, Value) and counted
+    go = _single(node.proto.input[1], first) if computed else node.scalar(1) is not False
+    guards: list[tuple[str, list[str]]] = []
     step = 0
     while go and (trips is None or step < trips):
         _check_steps(step)
+        if isinstance(go, str):
+            _check_steps((trips or 1) - 1)
+            guards.append((go, carried))
         here = f"{scope}/{step}"
         counters = [_constant(np.int64(step), f"{here}/step"), _constant(np.bool_(True), f"{here}/go")]
         names = [counters[0].output[0], counters[1].output[0], *carried]
@@ -80,14 +87,39 @@ def _loop(node: Node, scope: str, tensors: Mapping[str, Tensor]) -> Iterator[Bod
         body = graph_nodes(graph, inputs, outputs, here)
         yield Body([*counters, *body.nodes], {})
         results = [outputs[output.name] for output in graph.output]
-        again = tensors[results[0]]
-        if not isinstance(again, np.ndarray) or again.size != 1:
+        go = _single(results[0], tensors[results[0]])
+        if isinstance(go, str) and not counted:
             raise UnsupportedError("the condition of the loop depends on the net's inputs, so it cannot be unrolled")
-        go, carried = bool(again.reshape(-1)[0]), results[1 : 1 + len(carried)]
+        carried = results[1 : 1 + len(carried)]
         for names, name in zip(gathered, results[1 + len(carried) :]):
             names.append(name)
         step += 1
+    for number, (condition, before) in reversed(list(enumerate(guards))):
+        shapes = [[list(tensors[name].shape) for name in names] for names in (before, carried)]
+        if shapes[0] != shapes[1]:
+            raise UnsupportedError("what the loop carries changes its shape, and its trips depend on the net's inputs")
+        nodes, single = _as_scalar(condition, f"{scope}/guard/{number}")
+        kept = [old if old == new else f"{single}/{i}" for i, (old, new) in enumerate(zip(before, carried))]
+        pairs = zip(kept, carried, before)
+        nodes += [helper.make_node("Where", [single, new, old], [name]) for name, new, old in pairs if name != old]
+        yield Body(nodes, {})
+        carried = kept
     yield Body(_results(node, scope, carried, gathered, [0] * len(gathered)), {})
+
+
+def _single(name: str, tensor: Tensor | None) -> bool | str:
+    """A truth value, or its name where it is known at run time only."""
+    if isinstance(tensor, np.ndarray) and tensor.size == 1:
+        return bool(tensor.reshape(-1)[0])
+    if tensor is None or prod(tensor.shape) != 1:
+        raise FileFormatError("the condition of the loop must be a single truth value")
+    return name
+
+
+def _as_scalar(name: str, result: str) -> tuple[list[onnx.NodeProto], str]:
+    """Nodes that make a scalar of a single element."""
+    shape = _constant(np.zeros(0, np.int64), f"{result}/no_axes")
+    return [shape, helper.make_node("Reshape", [name, shape.output[0]], [result])], result
 
 
 def _scan(node: Node, scope: str, tensors: Mapping[str, Tensor]) -> Iterator[Body]:

@@ -148,6 +148,43 @@ def test_a_loop_of_known_length_is_unrolled(trips: int, go_on: str) -> None:
     agree(loop(trips, go_on), {"x": X})
 
 
+def while_loop(trips: int, first: str, *, stacked: bool = False) -> onnx.ModelProto:
+    """While the sum of acc stays below 20: acc doubles and gains 1, and steps are counted; `first`: the condition."""
+    body = helper.make_graph(
+        [
+            node("Add", ["acc", "acc"], ["twice"]),
+            node("Add", ["twice", "one"], ["next"]),
+            node("Add", ["n", "step"], ["count"]),
+            node("ReduceSum", ["next"], ["sum"], keepdims=0),
+            node("Less", ["sum", "twenty"], ["go"]),
+        ],
+        "body",
+        [info("i", TensorProto.INT64, ()), info("c", TensorProto.BOOL, ()), info("acc"), info("n", TensorProto.INT32)],
+        [info("go", TensorProto.BOOL, ()), info("next"), info("count", TensorProto.INT32), *([info("next")] * stacked)],
+    )
+    constants = {"trips": np.asarray(trips), "one": np.float32([1]), "twenty": np.float32(20), "half": np.float32(0.5)}
+    constants |= {"start": np.int32([0]), "step": np.int32([1]), "always": np.asarray(True)}
+    outputs = ["y", "steps", *(["all"] if stacked else [])]
+    made = node("Loop", ["trips", first, "x", "start"], outputs, name="loop", body=body)
+    asked = [node("ReduceMax", ["x"], ["highest"], keepdims=0), node("Less", ["highest", "half"], ["low"])]
+    types = {"x": TensorProto.FLOAT}
+    return graph_model([*asked, made], {"x": (2, 3)}, outputs, constants, types=types)
+
+
+@pytest.mark.parametrize("trips", [1, 2, 6])
+@pytest.mark.parametrize("first", ["", "always", "low"])
+def test_trips_that_do_not_happen_leave_what_is_carried(first: str, trips: int) -> None:
+    for value in (-2.0, 0.0, 0.4, 1.5, 9.0):
+        agree(while_loop(trips, first), {"x": np.full((2, 3), value, np.float32)})
+
+
+def test_a_loop_whose_end_is_open_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"'loop'.*depends on the net's inputs"):
+        import_onnx(while_loop(6, "", stacked=True))
+    with pytest.raises(UnsupportedError, match=r"'loop'.*more than 1024 steps"):
+        import_onnx(while_loop(10**9, ""))
+
+
 def test_a_loop_that_would_not_end_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"'loop'.*more than 1024 steps"):
         import_onnx(loop(10**9, "c"))
