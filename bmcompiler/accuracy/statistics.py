@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bmcompiler.accuracy.ends import cut_energy
 from bmcompiler.accuracy.pairs import Layer, Pair, real_values
 from bmcompiler.accuracy.steep import steep_energy
 from bmcompiler.evaluation.confidence import larger_at_most, share_not_seen
@@ -107,6 +108,7 @@ class OutputNumbers:
 
     `values`: how many each channel has. `undefined`: whether there were NaN or infinity in float, which count nothing.
     `steps`: energies of error and output in each step. `steep`: energy of error that a step may have (`steep_energy`).
+    `cut`: energy that is cut off of a step of others (`cut_energy`).
     """
 
     signal: Array | None = None
@@ -119,6 +121,7 @@ class OutputNumbers:
     undefined: bool = False
     steps: list[tuple[float, float]] = field(default_factory=list)
     steep: float | None = None
+    cut: float = 0.0
 
     def add(self, wanted: Array, found: Array) -> None:
         """One step of samples; an output without elements has no error."""
@@ -149,12 +152,16 @@ class OutputNumbers:
 
     @property
     def at_most(self) -> float:
-        """The error that other such samples have at most (`larger_at_most`); as many as may be steep, are."""
+        """The error that other such samples have at most (`larger_at_most`); as many as may be steep, are.
+
+        What integers cut off of others comes to it.
+        """
         noise, signal = np.array(self.steps).T[:, :, None]
-        most = self.error * sqrt(float(larger_at_most(noise, signal)[0]))
+        mean = max(float(signal.mean()), _TINY)
+        most = sqrt(self.error**2 * float(larger_at_most(noise, signal)[0]) + self.cut / mean)
         if self.steep is None:
             return most
-        steep = share_not_seen(len(self.steps)) * self.steep / max(float(signal.mean()), _TINY)
+        steep = share_not_seen(len(self.steps)) * self.steep / mean
         return max(most, sqrt(self.error**2 + steep))
 
     @property
@@ -234,8 +241,11 @@ def measure(
     errors = {
         row.layer.real: row.noise / (row.samples * row.layer.real.type.size) for row in rows.values() if row.samples
     }
-    for name, value in zip(outputs, pair.real.main.returned):
+    for name, value, returned in zip(outputs, pair.real.main.returned, pair.compiled.main.returned):
         outputs[name].steep = steep_energy(value, errors)
+        if value.type.is_float:
+            exact = [judge.bounded(each)[name] for each in wanted_outputs]
+            outputs[name].cut = cut_energy(value, returned, exact)
     return Numbers(rows, outputs, judge, counts)
 
 

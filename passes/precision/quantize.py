@@ -61,7 +61,8 @@ class Quantize(Pass):
     7. Where calibrate kept the thresholds of several methods, those are used whose integers do least to the outputs,
        or that keep clearly more decisions, where some are lost; those of mse, if they bring all outputs as near as
        rule 5 wants them. Raw scores that decide at 0 end where a sigmoid is 0.0003: what is further below says nothing
-       else, and counts as no error.
+       else, and counts as no error. Outputs of few numbers that decide nothing end beyond the largest value of 16
+       samples or more, as far as others may reach (`bmcompiler.evaluation.tails`).
     8. With `correct_bias` and mode = auto, biases take back what the integers shift on average, where samples that it
        was not measured on confirm that this helps (`quantization.choice.biases`). Not by default: outputs come nearer
        to float, but confidences move, and detectors were seen to lose by it.
@@ -152,7 +153,7 @@ class Quantize(Pass):
             return
         from bmcompiler.passes.quantization.choice.decide import reference_of
         from bmcompiler.passes.quantization.choice.hostile import hostile
-        from bmcompiler.passes.quantization.choice.thresholds import best_method, of_scores
+        from bmcompiler.passes.quantization.choice.thresholds import best_method, of_scores, with_room
 
         modes = dict.fromkeys(function.ops, (nets.scales or Shifts).layer_modes[0])
 
@@ -164,7 +165,8 @@ class Quantize(Pass):
         few = (_FEW,) if 0 < self.max_cycles <= 1 else ()
         reference = reference_of(nets.module, function, ctx, *few)
         fitting, said = of_scores(function, candidates, reference)
-        ctx.notes += said
+        fitting, more = with_room(function, fitting, reference)
+        ctx.notes += said + more
         ctx.notes.append(best_method(function, fitting, reference, lower, self._aim().wanted))
         if not state.was_given(ctx.table):
             ctx.table = state.measured = make_table(nets.module)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bmcompiler.evaluation.tails import tail_of
 from bmcompiler.ir import Function, Value
 from bmcompiler.numeric.arrays import Doubles
 from bmcompiler.ops.base import TensorOp
@@ -15,6 +16,7 @@ from bmcompiler.passes.precision.calibrate import float_values, set_thresholds
 from bmcompiler.passes.quantization.building import Building
 from bmcompiler.passes.quantization.choice.measured import Measured
 from bmcompiler.passes.quantization.choice.reference import Reference
+from bmcompiler.quant.histogram import LEVELS
 
 Candidates = Mapping[str, Sequence[float]]
 """By method of calibration, thresholds of all float values (`float_values`)."""
@@ -103,6 +105,36 @@ def of_scores(function: Function, candidates: Candidates, reference: Reference) 
         if shorter:
             said.append(f"output '{name}' decides at 0: its scores end at {-enough:.3g}, so that steps are finer")
     return found, said
+
+
+def with_room(function: Function, candidates: Candidates, reference: Reference) -> tuple[Candidates, list[str]]:
+    """Thresholds with those of outputs so far beyond the largest value seen as others are expected there (`Tail.end`).
+
+    Of outputs that decide nothing, whose errors are all that is known of them: the largest of several scores stays
+    that where it is cut off, and finer steps tell them apart. And sentences on it.
+    """
+    found, said = {method: list(thresholds) for method, thresholds in candidates.items()}, []
+    places = {value: place for place, value in enumerate(float_values(function))}
+    for name, value in zip(function.output_names, function.returned):
+        moved = _moved(value)
+        decides = name in reference.judge.outputs
+        if decides or name not in reference.returned or not moved or _is_bounded(moved[-1]):
+            continue
+        tail = tail_of([np.abs(step[name]) for step in reference.wanted])
+        end = 0.0 if tail is None else tail.end(LEVELS)
+        if tail is None or end <= tail.largest:
+            continue
+        for thresholds in found.values():
+            for place in (places[each] for each in moved):
+                thresholds[place] = max(thresholds[place], end)
+        said.append(f"output '{name}' may reach {end:.3g} on others, where samples reach {tail.largest:.3g}")
+    return found, said
+
+
+def _is_bounded(value: Value) -> bool:
+    """Whether what makes it can give no larger values than samples show, about: a softmax, a sigmoid."""
+    op = value.op
+    return isinstance(op, TensorOp) and bool(np.isfinite(op.result_bounds()).all())
 
 
 def _moved(value: Value) -> list[Value]:
