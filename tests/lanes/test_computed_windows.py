@@ -99,8 +99,18 @@ def test_integers_stay_near_floats(name: str, chip: str) -> None:
     assert np.linalg.norm(result.run(feeds)["y"] - wanted) < 0.05 * np.linalg.norm(wanted)
 
 
-@pytest.mark.parametrize("chip", ["bm1684", "bm1684x"])
-@pytest.mark.parametrize("name", ["wide-steps", "batch-and-bias", "back-wide-step"])
+@pytest.mark.parametrize(
+    ("name", "chip"),
+    [
+        *(
+            (name, chip)
+            for chip in ("bm1684", "bm1684x")
+            for name in ("wide-steps", "batch-and-bias", "back-wide-step")
+        ),
+        ("style", "bm1880"),
+        ("back-wide-step", "bm1880"),
+    ],
+)
 def test_dead_taps_and_outliers_do_no_harm(name: str, chip: str) -> None:
     module = WINDOWS[name].module()
     feeds = numbers(module)

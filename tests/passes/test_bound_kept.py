@@ -78,6 +78,30 @@ def test_decisions_are_sought_on_all_samples_held_back_where_some_miss_what_is_l
     assert everywhere.decided(found).measured.keeps
 
 
+def test_all_in_the_finest_form_is_tried_where_single_layers_do_not_tell_what_keeps_decisions() -> None:
+    """Half of the layers are expected to gain nothing by it; together they do, and the host is not asked."""
+    known = problem()
+    units = [*known.options]
+    for k, unit in enumerate(units):
+        low, high, plain = known.options[unit]
+        energies = low.energies if k % 2 else high.energies
+        known.options[unit] = [low, replace(high, energies=energies), replace(plain, cycles=4000)]  # type: ignore[index]
+
+    def measure(chosen: Mapping[Unit, Option]) -> Measured:
+        high = sum(option.name == "high" for option in chosen.values())
+        kept = {LAYERS: 94.0, 0: 64.0}.get(high, 72.0) if FLOAT not in [o.name for o in chosen.values()] else 99.0
+        return Measured(np.array([0.1]), {}, {}, {"out": Count(kept, 100)})
+
+    trials = SimpleNamespace(
+        measure=measure, cycles=known.cycles, reference=SimpleNamespace(roots=["out"]), in_float={}, fixed={}
+    )
+    start = {unit: each[0] for unit, each in known.options.items()}
+    ways = Ways(Scales.conversions, ("low", "high"), on_host=True)
+    found = Search(known, Found(start, measure(start)), trials, ways, Aim(), None).decided(Found(start, measure(start)))  # type: ignore[arg-type]
+    assert {option.name for option in found.chosen.values()} == {"high"}
+    assert found.measured.decisions == Count(94.0, 100)
+
+
 def energy(chosen: Mapping[Unit, Option]) -> float:
     return float(sum(option.energies[0] for option in chosen.values()))
 

@@ -70,7 +70,8 @@ def decide(
     1. What the file `table` says, where it exists, counts first; then what was decided for another input shape.
     2. With "auto", ops that integers do not suit are float (`hostile`).
     3. `mode` for all others; "auto" measures on the calibration data (`choice`), and without data takes "low", which
-       costs least and mostly loses little. Products of what the net computes have no modes, but float may be quicker.
+       costs least and mostly loses little. Products of what the net computes have no modes, but float may be quicker,
+       or keep them from ruin.
     4. Where that loses decisions or takes more of the float program than accuracy may cost, and nothing was asked for,
        it is measured what comes of finer forms of layers (`Ways`) and float.
 
@@ -93,7 +94,7 @@ def decide(
     kept = {**in_float, **choice.in_float}
     products = [op for op in names if isinstance(op, Products) and op not in choice.modes and op not in kept]
     left = [op for op in products if is_constant(op.operands[1])]
-    choosable = products if wanted.ways.timed and ctx.trial is not None else left
+    choosable = products if wanted.ways.on_host or (wanted.ways.timed and ctx.trial is not None) else left
     if mode != "auto" or not choosable or ctx.data is None:
         default = wanted.ways.modes[0] if mode == "auto" else mode
         choice.modes = {**dict.fromkeys((op for op in function.ops if op not in kept), default), **choice.modes}

@@ -111,8 +111,9 @@ class Search:
         """An assignment that keeps the decisions that should be, in a program quicker than float; or the best tried.
 
         Where float is on the host, or nothing can be timed, whatever keeps more of them in integers is quicker; where
-        few are lost, in DEAR times the cycles of the cheapest at most. Where any integers lose more than they keep,
-        the host computes what keeps them.
+        few are lost, in DEAR times the cycles of the cheapest at most. Where many are, all in the finest form is tried,
+        too: what single layers do to the outputs tells little then. Where any integers lose more than they keep, the
+        host computes what keeps them.
         """
         goal = Goal(self.trials.reference.roots, decisions=True)
         taken = None if self.whole is None else self.trials.cycles(found.chosen)
@@ -120,6 +121,8 @@ class Search:
             few = 1 - found.measured.decisions.share <= COARSE
             most = DEAR * self.problem.cycles(self.start.chosen) if few else float("inf")
             best = self._worth(found, self._aimed(self._cheap, found, goal, most), DEAR)
+            if self.ways.on_host and not few and not best.measured.keeps:
+                best = self._worth(best, self._finest(found), DEAR)
             if not self.ways.on_host or best.measured.decisions.share >= RUIN:
                 return best
             return self._worth(best, self._aimed(self.problem, best, goal, float("inf")))
@@ -139,6 +142,12 @@ class Search:
                 break
             limit = wider
         return best
+
+    def _finest(self, found: Found) -> Found:
+        """An assignment with all that is in integers in the last of their forms, where it has that."""
+        forms = {u: [o for o in each if o.name == self.ways.modes[-1]] for u, each in self.problem.options.items()}
+        finest = {unit: (*forms[unit], option)[0] for unit, option in found.chosen.items()}
+        return found if finest == found.chosen else self._tried(finest)
 
     def _limit_by(self, tried: Sequence[Found], whole: int) -> float | None:
         """Estimated cycles of what takes `whole`, by the program of the dearest assignment: much in float, as it is."""
