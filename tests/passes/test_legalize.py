@@ -426,6 +426,7 @@ def test_rules_that_lead_back_to_the_same_op_end() -> None:
 ON_OTHER_CHIPS = {
     "best_boxes_of_each_class",
     "bytes_summed_in_float",
+    "leading_ones_by_counting",
     "one_maximum_after_the_other",
     "places_by_counting",
     "ranked_along_the_last_axis",

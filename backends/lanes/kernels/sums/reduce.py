@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bmcompiler.backends.lanes.kernels.sums.reduced_view import ReducedView, folded
 from bmcompiler.backends.lanes.kernels.sums.reduction import ReductionKernel
 from bmcompiler.backends.lanes.recipes import Recorder, reductions
 from bmcompiler.backends.lanes.recipes.leading import leading
@@ -61,6 +62,10 @@ class LeadingKernel(ReductionKernel[Leading]):
 
     def recipe(self, op: Leading) -> tuple[Any, ...]:
         return leading, self.count(op), op.k
+
+    def view(self, op: Leading) -> ReducedView:
+        """Rows are counted in so often that they are folded wherever their elements lie one by one."""
+        return folded(super().view(op))
 
 
 class CumulateKernel(ReductionKernel[Cumulate]):

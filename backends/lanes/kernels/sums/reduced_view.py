@@ -200,13 +200,21 @@ def _reduced_view(machine: LaneMachine, shape: tuple[int, ...], axes: tuple[int,
         return min(choices, key=lambda view: (_cycles(machine, recipe, view), -view.shape[3]))
     images, lanes, _, _ = rows
     kept = ReducedView((images, lanes, count, 1), (lanes * count, count, 1, 1), (lanes, 1, 0, 0), (2,))
-    width = min((d for d in range(1, count + 1) if count % d == 0), key=partial(_folded_taps, count))
-    if recipe.folds and _folded_taps(count, width) < count:
-        kept = replace(kept, shape=(images, lanes, count // width, width), axes=(2, 3), folded=True)
-        kept = replace(kept, strides=(lanes * count, count, width, 1))
+    if recipe.folds:
+        kept = folded(kept)
     copies = {view: _RISK if view.turns and count >= _SHORT else 2 for view in choices} | {kept: 0}
     copy = machine.cycles.local_copy(rows)
     return min(copies, key=lambda view: _cycles(machine, recipe, view) + copies[view] * copy)
+
+
+def folded(view: ReducedView) -> ReducedView:
+    """The same with single elements of rows as rows of several columns, where commands then make more at once."""
+    (images, lanes, count, columns), (image, lane, *_) = view.shape, view.strides
+    width = min((d for d in range(1, count + 1) if count % d == 0), key=partial(_folded_taps, count))
+    if columns > 1 or _folded_taps(count, width) >= count:
+        return view
+    shape = (images, lanes, count // width, width)
+    return replace(view, shape=shape, strides=(image, lane, width, 1), axes=(2, 3), folded=True)
 
 
 def _folded_taps(count: int, width: int) -> int:
