@@ -149,9 +149,8 @@ class Steps:
 
     def equal(self, to: Register, a: Source, b: Source, value: float) -> None:
         """To = a == b ? value : 0."""
-        sources = [self._read(source) for source in (a, b)]
-        bits = bits_of(value, self.dtype)
-        self._recorder.add(arithmetic.where(Ar.SELECT_EQ, self.shape, self._write(to), *sources, bits))
+        left, right, bits = self._read(a), self._read(b), bits_of(value, self.dtype)
+        self._recorder.add(arithmetic.where(Ar.SELECT_EQ, self.shape, self._write(to), left, right, bits))
 
     # -- registers -----------------------------------------------------------------------------------------------------
     def _binary(self, operation: Ar, to: Register, a: Source, b: Source, dtype: data_type_t | None = None) -> None:
