@@ -89,7 +89,8 @@ class Best(TensorOp):
     score_threshold = attr(float, -np.inf)
     one_type = True
 
-    def infer(self) -> TensorType:
+    def sizes(self) -> tuple[int, int]:
+        """(images, classes). Raises ShapeError where operands do not fit."""
         (images, four, count), (batch, classes, scored) = self.corners.shape, self.scores.shape
         if four != 4 or images != batch or count != scored:
             raise self.shape_error(
@@ -97,11 +98,7 @@ class Best(TensorOp):
             )
         if not 0 < self.max_boxes <= count:
             raise self.shape_error(f"max_boxes must be 1 to {count}, got {self.max_boxes}")
-        return TensorType(self.shape_of(images, classes), self.corners.dtype)
-
-    def shape_of(self, images: int, classes: int) -> tuple[int, ...]:
-        """Of the result."""
-        raise NotImplementedError
+        return images, classes
 
     def kept(self, corners: Array, scores: Array) -> Iterator[tuple[int, int, list[int]]]:
         """By image and class the boxes that stay."""
@@ -122,8 +119,8 @@ class BestBoxes(Best):
          (tensor<1x4x6xf32>, tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
     """
 
-    def shape_of(self, images: int, classes: int) -> tuple[int, ...]:
-        return images, classes, self.max_boxes
+    def infer(self) -> TensorType:
+        return TensorType((*self.sizes(), self.max_boxes), self.corners.dtype)
 
     def evaluate(self, corners: np.ndarray, scores: np.ndarray) -> np.ndarray:
         out = np.full(self.type.shape, -1, self.type.numpy)
@@ -143,8 +140,9 @@ class BestBoxRows(Best):
          (tensor<1x4x6xf32>, tensor<1x2x6xf32>) -> tensor<1x5x2x3xf32>
     """
 
-    def shape_of(self, images: int, classes: int) -> tuple[int, ...]:
-        return images, 5, classes, self.max_boxes
+    def infer(self) -> TensorType:
+        images, classes = self.sizes()
+        return TensorType((images, 5, classes, self.max_boxes), self.corners.dtype)
 
     def evaluate(self, corners: np.ndarray, scores: np.ndarray) -> np.ndarray:
         out = np.empty(self.type.shape, self.type.numpy)
